@@ -88,6 +88,11 @@ constexpr AluText kAluTexts[] = {
     {Alu::Shl64, "shl.b64 %rd0, %rd1, %r2;"},
     {Alu::ShrU64, "shr.u64 %rd0, %rd1, %r2;"},
     {Alu::ShrS64, "shr.s64 %rd0, %rd1, %r2;"},
+    {Alu::Dp4aUU, "dp4a.u32.u32 %r0, %r1, %r2, %r3;"},
+    {Alu::Dp4aUS, "dp4a.u32.s32 %r0, %r1, %r2, %r3;"},
+    {Alu::Dp4aSU, "dp4a.s32.u32 %r0, %r1, %r2, %r3;"},
+    {Alu::Dp4aSS, "dp4a.s32.s32 %r0, %r1, %r2, %r3;"},
+    {Alu::Prmt, "prmt.b32 %r0, %r1, %r2, %r3;"},
     {Alu::WidenU32, "cvt.u64.u32 %rd0, %r1;"},
     {Alu::WidenS32, "cvt.s64.s32 %rd0, %r1;"},
     {Alu::Narrow64, "cvt.u32.u64 %r0, %rd1;"},
@@ -103,6 +108,9 @@ constexpr AluText kAluTexts[] = {
     {Alu::AbsF32, "abs.f32 %f0, %f1;"},
     {Alu::F32FromS32, "cvt.rn.f32.s32 %f0, %r1;"},
     {Alu::F32FromU32, "cvt.rn.f32.u32 %f0, %r1;"},
+    {Alu::S32FromF32Nearest, "cvt.rni.s32.f32 %r0, %f1;"},
+    {Alu::S32FromF32Zero, "cvt.rzi.s32.f32 %r0, %f1;"},
+    {Alu::F32FromF16, "cvt.f32.f16 %f0, %h1;"},
 };
 
 std::vector<Isa> offered() {
@@ -147,7 +155,7 @@ u64 value_of(Dice& dice, unsigned bits) {
   const std::vector<u64>& corners = corner_bits(bits);
   const u64 value = dice.chance(50) ? corners[dice.below(corners.size())] : dice.bits();
   if (bits == 32 && dice.chance(20)) return value & 0x3f;  // shift distances
-  return bits == 64 ? value : value & 0xffffffffu;
+  return bits == 64 ? value : value & ((u64{1} << bits) - 1);
 }
 
 u32 mask_of(Dice& dice) {
@@ -170,11 +178,12 @@ u32 choose_mask(Dice& dice, TestFrame& frame, Step& step, u32& active) {
   return active & (guard ^ step.guard_flip);
 }
 
-emulator::Slot slot_of(u32 offset, unsigned bytes) {
+// Registers of 16 bits have lanes of 4 bytes.
+emulator::Slot slot_of(u32 offset, unsigned bytes, unsigned bits) {
   emulator::Slot slot;
   slot.offset = offset;
   slot.lane_bytes = static_cast<std::uint8_t>(bytes);
-  slot.bits = slot.register_bits = static_cast<std::uint8_t>(bytes == 0 ? 1 : bytes * 8);
+  slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
   return slot;
 }
 
@@ -182,9 +191,11 @@ emulator::Slot slot_of(u32 offset, unsigned bytes) {
 Handler chosen(const LaneRunner& lane, unsigned result_bytes, std::vector<unsigned> source_bytes) {
   emulator::LaneDetail detail;
   detail.op = lane.op();
-  detail.results.push_back(slot_of(TestFrame::slot(0), result_bytes));
+  detail.results.push_back(
+      slot_of(TestFrame::slot(0), result_bytes, result_bytes == 0 ? 1 : result_bytes * 8));
   for (unsigned i = 0; i < source_bytes.size(); ++i) {
-    detail.sources.push_back(slot_of(TestFrame::slot(i + 1), source_bytes[i]));
+    detail.sources.push_back(
+        slot_of(TestFrame::slot(i + 1), source_bytes[i], lane.source_widths()[i]));
   }
   Step step;
   return emulator::vector_handler(detail, step);
@@ -230,7 +241,7 @@ TEST_CASE("whole-warp arithmetic does what one lane does") {
       for (unsigned l = 0; l < kLanes; ++l) {
         before.set(TestFrame::slot(0), alu.bytes[0], l, dice.bits());
         for (std::size_t i = 0; i < sources; ++i) {
-          before.set(from[i], alu.bytes[i + 1], l, value_of(dice, alu.bytes[i + 1] * 8));
+          before.set(from[i], alu.bytes[i + 1], l, value_of(dice, lane.source_widths()[i]));
         }
       }
       u32 active = 0;

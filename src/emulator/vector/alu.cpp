@@ -57,6 +57,9 @@ Alu integer(const LaneOp& op) {
     case Op::max:
       if (ptx::bits(type) != 32) return Alu::None;
       return is_signed(type) ? Alu::MaxS32 : Alu::MaxU32;
+    case Op::dp4a:
+      if (is_signed(type)) return is_signed(op.type2) ? Alu::Dp4aSS : Alu::Dp4aSU;
+      return is_signed(op.type2) ? Alu::Dp4aUS : Alu::Dp4aUU;
     default:
       return Alu::None;
   }
@@ -75,6 +78,8 @@ Alu logic(const LaneOp& op) {
       return by_width(type, Alu::Xor32, Alu::Xor64);
     case Op::not_:
       return by_width(type, Alu::Not32, Alu::Not64);
+    case Op::prmt:
+      return op.mode == Modifier::none ? Alu::Prmt : Alu::None;
     case Op::shl:
       return by_width(type, Alu::Shl32, Alu::Shl64);
     case Op::shr:
@@ -114,9 +119,10 @@ Alu floating(const LaneOp& op) {
   }
 }
 
-/// cvt between integers of 32 and 64 bits, and from them to f32.
+/// cvt between integers of 32 and 64 bits, between them and f32, and from f16 to f32.
 Alu conversion(const LaneOp& op) {
   if (ptx::info(op.op).mnemonic != "cvt" || op.sat) return Alu::None;
+  if (op.op == Op::cvt_f32_f16) return op.ftz ? Alu::None : Alu::F32FromF16;
   const auto integer32 = [](Type t) { return t == Type::u32 || t == Type::s32; };
   const auto integer64 = [](Type t) { return t == Type::u64 || t == Type::s64; };
   if (integer64(op.type) && integer32(op.type2)) {
@@ -125,6 +131,10 @@ Alu conversion(const LaneOp& op) {
   if (integer32(op.type) && integer64(op.type2)) return Alu::Narrow64;
   if (op.type == Type::f32 && integer32(op.type2) && op.rounding == Modifier::rn) {
     return is_signed(op.type2) ? Alu::F32FromS32 : Alu::F32FromU32;
+  }
+  if (op.type == Type::s32 && op.type2 == Type::f32 && !op.ftz) {
+    if (op.rounding == Modifier::rni) return Alu::S32FromF32Nearest;
+    if (op.rounding == Modifier::rzi) return Alu::S32FromF32Zero;
   }
   return Alu::None;
 }
@@ -195,6 +205,17 @@ bool whole(const Slot& slot) {
          slot.bits == slot.register_bits && slot.bits == slot.lane_bytes * 8;
 }
 
+/// A register of 16 bits, of which a lane has 32 with zeros above.
+bool half_register(const Slot& slot) {
+  return slot.present() && slot.lane_bytes == 4 && !slot.negated && slot.bits == 16 &&
+         slot.register_bits == 16;
+}
+
+/// Whether the handler of `which` may use the slot as a source.
+bool fits_source(Alu which, const Slot& slot) {
+  return which == Alu::F32FromF16 ? half_register(slot) : whole(slot);
+}
+
 }  // namespace
 
 Handler vector_handler(const LaneDetail& detail, Step& step) {
@@ -226,12 +247,18 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
   if (which == Alu::None) which = logic(op);
   if (which == Alu::None) which = floating(op);
   if (which == Alu::None) which = conversion(op);
+  if (op.op == Op::mov && detail.results.size() == 1 && detail.sources.size() == 1 &&
+      half_register(detail.results[0]) && half_register(detail.sources[0])) {
+    step.result = detail.results[0].offset;
+    step.source = {detail.sources[0].offset, detail.sources[0].offset, detail.sources[0].offset};
+    return made.alu(Alu::Mov32);
+  }
   if (which == Alu::None || detail.results.size() != 1 || !whole(detail.results[0]) ||
       detail.sources.empty() || detail.sources.size() > 3) {
     return nullptr;
   }
   for (const Slot& slot : detail.sources) {
-    if (!whole(slot)) return nullptr;
+    if (!fits_source(which, slot)) return nullptr;
   }
   step.result = detail.results[0].offset;
   for (std::size_t i = 0; i < 3; ++i) {

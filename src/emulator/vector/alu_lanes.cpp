@@ -43,6 +43,58 @@ inline f64 canonical(f64 value) {
   return value;
 }
 
+// Byte number `i`, extended.
+inline u32 unsigned_byte(u32 bits, u32 i) { return bits >> (8 * i) & 0xffu; }
+inline u32 signed_byte(u32 bits, u32 i) {
+  return static_cast<u32>(static_cast<s32>(bits << (24 - 8 * i)) >> 24);
+}
+#define PTXGEN_DOT4(name, a_byte, b_byte)                                  \
+  inline u32 name(u32 a, u32 b, u32 c) {                                   \
+    return c + a_byte(a, 0) * b_byte(b, 0) + a_byte(a, 1) * b_byte(b, 1) + \
+           a_byte(a, 2) * b_byte(b, 2) + a_byte(a, 3) * b_byte(b, 3);      \
+  }
+PTXGEN_DOT4(dot4_uu, unsigned_byte, unsigned_byte)
+PTXGEN_DOT4(dot4_us, unsigned_byte, signed_byte)
+PTXGEN_DOT4(dot4_ss, signed_byte, signed_byte)
+#undef PTXGEN_DOT4
+
+// A byte of b:a, or eight copies of its sign.
+inline u32 picked_byte(u64 both, u32 selector) {
+  const u32 byte = static_cast<u32>(both >> (8 * (selector & 7u))) & 0xffu;
+  const u32 sign = (0u - (byte >> 7)) & 0xffu;
+  return (selector & 8u) != 0 ? sign : byte;
+}
+inline u32 picked_bytes(u32 a, u32 b, u32 selectors) {
+  const u64 both = u64{b} << 32 | a;
+  return picked_byte(both, selectors) | picked_byte(both, selectors >> 4) << 8 |
+         picked_byte(both, selectors >> 8) << 16 | picked_byte(both, selectors >> 12) << 24;
+}
+
+// `value` is `a` rounded. Beyond the range the nearest number in it, of a NaN 0.
+inline s32 to_s32(f32 value, f32 a) {
+  constexpr f32 kLimit = 2147483648.0f;
+  const bool above = value >= kLimit;
+  const bool outside = !(value > -kLimit) || above;  // a NaN is
+  const s32 inside = static_cast<s32>(outside ? 0.0f : value);
+  const u32 limit = a != a ? 0u : above ? 0x7fffffffu : 0x80000000u;
+  return outside ? static_cast<s32>(limit) : inside;
+}
+
+// The exponent's bias is corrected by a product, which makes subnormals normal.
+inline f32 from_half(u32 bits) {
+  const u32 magnitude = (bits & 0x7fffu) << 13;
+  f32 scaled;
+  __builtin_memcpy(&scaled, &magnitude, sizeof scaled);
+  scaled *= 0x1p112f;
+  u32 result;
+  __builtin_memcpy(&result, &scaled, sizeof result);
+  result = (bits & 0x7c00u) == 0x7c00u ? magnitude | 0x7f800000u : result;
+  result |= (bits & 0x8000u) << 16;
+  result = (bits & 0x7fffu) > 0x7c00u ? 0x7fffffffu : result;
+  __builtin_memcpy(&scaled, &result, sizeof scaled);
+  return scaled;
+}
+
 inline u32 mask_of(const Context& context, const Step& step) {
   return context.active &
          (*reinterpret_cast<const u32*>(context.frame + step.guard) ^ step.guard_flip);

@@ -1,0 +1,170 @@
+// tests/model/decoder_test.cpp - decoders of every architecture against fp64
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model_bench.hpp"
+
+namespace ptxgen::test {
+namespace {
+
+using model::Architecture;
+using model::Session;
+using model::SessionOptions;
+
+struct Case {
+  const char* name;
+  ToyShape shape;
+};
+
+std::vector<Case> cases() {
+  const auto of = [](Architecture architecture) {
+    ToyShape shape;
+    shape.architecture = architecture;
+    shape.window = architecture == Architecture::gemma3 ? 5 : 0;
+    return shape;
+  };
+  std::vector<Case> all = {{"llama", of(Architecture::llama)},
+                           {"qwen2", of(Architecture::qwen2)},
+                           {"qwen3", of(Architecture::qwen3)},
+                           {"gemma3", of(Architecture::gemma3)}};
+  all[3].shape.layers = 7;  // the sixth is global
+  all[3].shape.rope_base = 1e6F;
+  all[2].shape.tied = false;
+
+  ToyShape odd = of(Architecture::llama);
+  odd.width = 50;
+  odd.ffn = 37;
+  odd.heads = 3;
+  odd.kv_heads = 1;
+  odd.head_size = 48;
+  odd.matrices = "F16";
+  odd.tied = false;
+  all.push_back({"odd sizes, f16", odd});
+  odd.matrices = "BF16";
+  odd.ffn_matrices = "BF16";
+  odd.embedding = "BF16";
+  odd.architecture = Architecture::qwen2;
+  all.push_back({"odd sizes, bf16, biases", odd});
+
+  ToyShape scaled = of(Architecture::llama);
+  scaled.rope_factors = true;
+  scaled.rope_divisor = 4;
+  all.push_back({"rope factors and divisor", scaled});
+  ToyShape window = of(Architecture::llama);
+  window.window = 7;
+  all.push_back({"mistral's window", window});
+
+  ToyShape small = of(Architecture::llama);
+  small.matrices = "Q4_1";
+  small.ffn_matrices = "Q4_0";
+  small.embedding = "Q8_0";
+  all.push_back({"q4_1, q4_0, q8_0", small});
+  small.architecture = Architecture::qwen3;
+  small.matrices = "Q5_0";
+  small.ffn_matrices = "Q5_1";
+  small.embedding = "Q4_1";
+  all.push_back({"q5_0, q5_1, q4_1", small});
+  ToyShape large = of(Architecture::gemma3);
+  large.layers = 6;
+  large.width = 256;
+  large.ffn = 256;
+  large.head_size = 64;
+  large.heads = 4;
+  large.kv_heads = 1;
+  large.matrices = "Q4_K";
+  large.ffn_matrices = "Q6_K";
+  large.embedding = "Q5_K";
+  large.rope_base = 1e6F;
+  large.rope_divisor = 8;
+  all.push_back({"q4_k, q6_k, q5_k", large});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a decoder's logits agree with fp64, token by token") {
+  for (const Case& one : cases()) {
+    INFO(one.name);
+    const ModelBench bench(one.shape);
+    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 12, 3);
+    const std::vector<double> expected = toy_logits(bench.toy, tokens);
+    Session session(bench.model);
+    std::vector<float> found;
+    for (const std::uint32_t token : tokens) {
+      session.decode(token);
+      const auto logits = session.logits();
+      found.insert(found.end(), logits.begin(), logits.end());
+    }
+    CHECK(nmse(expected, found) <= 1e-9);
+    CHECK(session.position() == tokens.size());
+    CHECK(bench.device.findings().empty());
+  }
+}
+
+namespace {
+
+// Logits of each token, computed in chunks of that many tokens.
+std::vector<float> in_chunks(const ModelBench& bench, std::span<const std::uint32_t> tokens,
+                             std::uint32_t rows) {
+  SessionOptions options;
+  options.prefill_rows = rows;
+  Session session(bench.model, options);
+  return session.prefill_all(tokens);
+}
+
+}  // namespace
+
+TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
+  for (const Case& one : cases()) {
+    INFO(one.name);
+    const ModelBench bench(one.shape);
+    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 19, 4);
+    const std::vector<double> expected = toy_logits(bench.toy, tokens);
+    const std::vector<float> whole = in_chunks(bench, tokens, 64);
+    CHECK(nmse(expected, whole) <= 1e-9);
+    CHECK(in_chunks(bench, tokens, 7) == whole);
+    CHECK(in_chunks(bench, tokens, 1) == whole);
+
+    SessionOptions options;
+    options.prefill_rows = 6;
+    Session session(bench.model, options);
+    std::vector<float> last;
+    const auto keep = [&] {
+      const auto logits = session.logits();
+      last.assign(logits.begin(), logits.end());
+    };
+    session.prefill(std::span(tokens).first(11));
+    keep();
+    const std::size_t vocabulary = one.shape.vocabulary;
+    const std::span<const double> all = expected;
+    CHECK(nmse(all.subspan(10 * vocabulary, vocabulary), last) <= 1e-9);
+    for (std::size_t i = 11; i < 19; ++i) session.decode(tokens[i]);
+    keep();
+    CHECK(nmse(all.subspan(18 * vocabulary, vocabulary), last) <= 1e-9);
+    CHECK(bench.device.findings().empty());
+  }
+}
+
+TEST_CASE("decode token by token gives the bits of prefill") {
+  for (const Case& one : cases()) {
+    INFO(one.name);
+    const ModelBench bench(one.shape);
+    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 9, 5);
+    const std::vector<float> whole = in_chunks(bench, tokens, 64);
+    Session session(bench.model);
+    std::vector<float> found;
+    for (const std::uint32_t token : tokens) {
+      session.decode(token);
+      const auto logits = session.logits();
+      found.insert(found.end(), logits.begin(), logits.end());
+    }
+    double worst = nmse(std::vector<double>(whole.begin(), whole.end()), found);
+    WARN(one.name << " " << worst);
+    CHECK(found == whole);
+  }
+}
+
+}  // namespace ptxgen::test
