@@ -17,6 +17,11 @@ install(
   FILE ptxgenTargets.cmake
   DESTINATION "${ptxgen_cmake_dir}")
 
+# A static archive leaves it to the consumer's link to name what the archive needs.
+set(ptxgen_needs_icu OFF)
+if(PTXGEN_ICU AND NOT BUILD_SHARED_LIBS)
+  set(ptxgen_needs_icu ON)
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/ptxgenConfig.cmake.in"
                               "${PROJECT_BINARY_DIR}/ptxgenConfig.cmake"
                               INSTALL_DESTINATION "${ptxgen_cmake_dir}")
@@ -30,11 +35,13 @@ install(FILES "${PROJECT_BINARY_DIR}/ptxgenConfig.cmake"
 set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH ptxgen_pc_to_prefix "/${pc_dir}" "/")
 string(REGEX REPLACE "/$" "" ptxgen_pc_to_prefix "${ptxgen_pc_to_prefix}")
-# A static archive leaves it to the consumer's link to name what the archive needs.
 set(ptxgen_pc_libs_private "-lstdc++ -lm -ldl -pthread")
 set(ptxgen_pc_libs "-L\${libdir} -lptxgen")
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND ptxgen_pc_libs " -ldl -pthread")
+endif()
+if(ptxgen_needs_icu)
+  string(APPEND ptxgen_pc_libs " -licui18n -licuuc")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in" "${PROJECT_BINARY_DIR}/ptxgen.pc" @ONLY)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen_c.pc.in" "${PROJECT_BINARY_DIR}/ptxgen_c.pc" @ONLY)

@@ -23,6 +23,11 @@ if(PTXGEN_LINKER)
   endif()
 endif()
 
+# ICU is for programs that tokenise text; the others do not load it.
+if(PTXGEN_ICU AND UNIX AND NOT APPLE)
+  add_link_options(LINKER:--as-needed)
+endif()
+
 if(PTXGEN_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")

@@ -31,7 +31,7 @@ Option& Option::values_each(int count) {
   return *this;
 }
 
-bool Option::given() const { return option_.count() != 0; }
+bool Option::in_use() const { return option_.count() != 0; }
 
 Option& Option::range(std::uint64_t min, std::uint64_t max) {
   *range_ = {min, max};

@@ -32,7 +32,7 @@ class Option {
   Option& range(std::uint64_t min, std::uint64_t max);
 
   /// After parsing: whether the call has it.
-  [[nodiscard]] bool given() const;
+  [[nodiscard]] bool in_use() const;
 
  private:
   friend class Command;

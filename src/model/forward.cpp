@@ -2,8 +2,7 @@
 #include "model/forward.hpp"
 
 #include "ptxgen/kernels/attention/decode.hpp"
-#include "ptxgen/kernels/attention/kv_cache_write.hpp"
-#include "ptxgen/kernels/attention/rope.hpp"
+#include "ptxgen/kernels/attention/rope_kv_write.hpp"
 #include "ptxgen/kernels/elementwise/bias_activation.hpp"
 #include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
 #include "ptxgen/kernels/elementwise/gelu.hpp"
@@ -11,7 +10,6 @@
 #include "ptxgen/kernels/gemv/batched.hpp"
 #include "ptxgen/kernels/gemv/group.hpp"
 #include "ptxgen/kernels/normalization/fused_residual_rmsnorm.hpp"
-#include "ptxgen/kernels/normalization/per_head_rmsnorm.hpp"
 #include "ptxgen/kernels/normalization/rmsnorm.hpp"
 #include "ptxgen/kernels/tokens/argmax.hpp"
 #include "ptxgen/kernels/tokens/embedding.hpp"
@@ -58,8 +56,6 @@ class Pass {
   void embed();
   void attention(std::uint32_t layer);
   void project(std::uint32_t layer);
-  void rotate(std::uint32_t layer, std::string_view name, const Buffer<f32>& x,
-              const Buffer<f32>& y, std::uint32_t heads, DeviceRange norm);
   void rotate_and_store(std::uint32_t layer);
   void attend(std::uint32_t layer);
   void feed_forward(std::uint32_t layer);
@@ -155,52 +151,37 @@ DeviceRange Pass::cache_part(const Buffer<b8>& cache, std::uint32_t sequence) co
   return part({cache.address().value, cache.bytes()}, sequence * bytes, bytes);
 }
 
-void Pass::rotate(std::uint32_t layer, std::string_view name, const Buffer<f32>& x,
-                  const Buffer<f32>& y, std::uint32_t heads, DeviceRange norm) {
-  if (config_.head_norms) {
-    emit_({layer, name, {}},
-          PerHeadRmsNorm{
-              .rows = rows_.rows, .heads = heads, .head_size = config_.head_size, .precise = true},
-          {.y = y, .x = x, .weight = norm, .eps = config_.eps});
-  }
-  const bool global = config_.is_global(layer);
-  const auto rope = [&]<RopePairs kPairs>() {
-    Rope<kPairs> kernel{.rows = rows_.rows, .heads = heads, .head_size = config_.head_size};
-    kernel.indirect = true;
-    kernel.precise = true;
-    typename Rope<kPairs>::Operands operands{.y = y, .x = config_.head_norms ? y : x};
-    operands.positions = rows_.positions;
-    operands.theta = global ? config_.rope_base : config_.rope_base_local;
-    operands.factors = global ? weights_.factors : weights_.local_factors;
-    kernel.factors = operands.factors.address != 0;
-    emit_({layer, name, {}}, kernel, operands, {tap(layer, name, y, heads * config_.head_size)});
-  };
-  if (config_.rope_pairs == RopePairs::Interleaved) {
-    rope.template operator()<RopePairs::Interleaved>();
-  } else {
-    rope.template operator()<RopePairs::Halves>();
-  }
-}
-
 void Pass::rotate_and_store(std::uint32_t layer) {
   const LayerWeights& w = weights_.layers[layer];
-  rotate(layer, "q_rope", work_.q, work_.q_rope, config_.heads, w.q_norm);
-  rotate(layer, "k_rope", work_.k, work_.k_rope, config_.kv_heads, w.k_norm);
-  const std::uint32_t calls = rows_.one_sequence ? 1 : rows_.rows;
-  const std::uint32_t rows = rows_.rows / calls;
-  const auto store = [&](const Buffer<b8>& cache, const Buffer<f32>& x, std::uint32_t call) {
-    const std::uint64_t values = std::uint64_t{rows} * config_.kv_width();
-    emit_({layer, "kv_write", {}},
-          KvCacheWrite{rows, config_.kv_heads, config_.head_size, options_.context,
-                       ElementType::f32, options_.cache},
-          {.cache = cache_part(cache, rows_.one_sequence ? rows_.sequence : call),
-           .x = DeviceSpan<f32>(x).subspan(call * values, values),
-           .positions = rows_.positions.subspan(call * rows, rows)});
-  };
-  for (std::uint32_t call = 0; call < calls; ++call) {
-    store(cache_[layer].k, work_.k_rope, call);
-    store(cache_[layer].v, work_.v, call);
-  }
+  const bool global = config_.is_global(layer);
+  const DeviceRange factors = global ? weights_.factors : weights_.local_factors;
+  const bool one = rows_.one_sequence;
+  RopeKvWrite kernel{.rows = rows_.rows,
+                     .heads = config_.heads,
+                     .kv_heads = config_.kv_heads,
+                     .head_size = config_.head_size,
+                     .max_seq = options_.context,
+                     .cache = options_.cache,
+                     .pairs = config_.rope_pairs,
+                     .qk_norm = config_.head_norms,
+                     .factors = factors.address != 0,
+                     .shared_cache = one,
+                     .precise = true};
+  const LayerCache& cache = cache_[layer];
+  emit_({layer, "rope_kv", {}}, kernel,
+        {.out = work_.q_rope,
+         .k_cache = one ? cache_part(cache.k, rows_.sequence) : DeviceRange(cache.k),
+         .v_cache = one ? cache_part(cache.v, rows_.sequence) : DeviceRange(cache.v),
+         .q = work_.q,
+         .k = work_.k,
+         .v = work_.v,
+         .positions = rows_.positions,
+         .theta = global ? config_.rope_base : config_.rope_base_local,
+         .factors = factors,
+         .q_weight = w.q_norm,
+         .k_weight = w.k_norm,
+         .eps = config_.head_norms ? config_.eps : 0},
+        {tap(layer, "q_rope", work_.q_rope, config_.q_width())});
 }
 
 void Pass::attend(std::uint32_t layer) {

@@ -16,7 +16,7 @@ namespace ptxgen::inline v0::model {
 
 /// Memory of a session that kernels work in: [rows][columns] each.
 struct Activations {
-  Buffer<f32> h, norm, q, k, v, q_rope, k_rope, attention, product, gate, up;
+  Buffer<f32> h, norm, q, k, v, q_rope, attention, product, gate, up;
   Buffer<f32> logits;  ///< a row for each sequence
   Buffer<u32> greedy;  ///< a token for each sequence
 };

@@ -91,7 +91,6 @@ Activations make_activations(const Context& context, const ModelConfig& config,
           .k = floats(config.kv_width()),
           .v = floats(config.kv_width()),
           .q_rope = floats(config.q_width()),
-          .k_rope = floats(config.kv_width()),
           .attention = floats(config.q_width()),
           .product = floats(config.width),
           .gate = floats(config.ffn),
@@ -170,7 +169,7 @@ std::uint64_t Session::State::cache_bytes() const {
 std::uint64_t Session::State::device_bytes() const {
   std::uint64_t all = cache_bytes() * options.sequences * 2 * cache.size();
   for (const auto* one :
-       {&work.h, &work.norm, &work.q, &work.k, &work.v, &work.q_rope, &work.k_rope, &work.attention,
+       {&work.h, &work.norm, &work.q, &work.k, &work.v, &work.q_rope, &work.attention,
         &work.product, &work.gate, &work.up, &work.logits, &row_logits}) {
     all += one->bytes();
   }

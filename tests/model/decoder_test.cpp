@@ -104,4 +104,67 @@ TEST_CASE("a decoder's logits agree with fp64, token by token") {
   }
 }
 
+namespace {
+
+// Logits of each token, computed in chunks of that many tokens.
+std::vector<float> in_chunks(const ModelBench& bench, std::span<const std::uint32_t> tokens,
+                             std::uint32_t rows) {
+  SessionOptions options;
+  options.prefill_rows = rows;
+  Session session(bench.model, options);
+  return session.prefill_all(tokens);
+}
+
+}  // namespace
+
+TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
+  for (const Case& one : cases()) {
+    INFO(one.name);
+    const ModelBench bench(one.shape);
+    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 19, 4);
+    const std::vector<double> expected = toy_logits(bench.toy, tokens);
+    const std::vector<float> whole = in_chunks(bench, tokens, 64);
+    CHECK(nmse(expected, whole) <= 1e-9);
+    CHECK(in_chunks(bench, tokens, 7) == whole);
+    CHECK(in_chunks(bench, tokens, 1) == whole);
+
+    SessionOptions options;
+    options.prefill_rows = 6;
+    Session session(bench.model, options);
+    std::vector<float> last;
+    const auto keep = [&] {
+      const auto logits = session.logits();
+      last.assign(logits.begin(), logits.end());
+    };
+    session.prefill(std::span(tokens).first(11));
+    keep();
+    const std::size_t vocabulary = one.shape.vocabulary;
+    const std::span<const double> all = expected;
+    CHECK(nmse(all.subspan(10 * vocabulary, vocabulary), last) <= 1e-9);
+    for (std::size_t i = 11; i < 19; ++i) session.decode(tokens[i]);
+    keep();
+    CHECK(nmse(all.subspan(18 * vocabulary, vocabulary), last) <= 1e-9);
+    CHECK(bench.device.findings().empty());
+  }
+}
+
+TEST_CASE("decode token by token gives the bits of prefill") {
+  for (const Case& one : cases()) {
+    INFO(one.name);
+    const ModelBench bench(one.shape);
+    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 9, 5);
+    const std::vector<float> whole = in_chunks(bench, tokens, 64);
+    Session session(bench.model);
+    std::vector<float> found;
+    for (const std::uint32_t token : tokens) {
+      session.decode(token);
+      const auto logits = session.logits();
+      found.insert(found.end(), logits.begin(), logits.end());
+    }
+    double worst = nmse(std::vector<double>(whole.begin(), whole.end()), found);
+    WARN(one.name << " " << worst);
+    CHECK(found == whole);
+  }
+}
+
 }  // namespace ptxgen::test

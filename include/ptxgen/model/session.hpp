@@ -28,7 +28,7 @@ struct SessionOptions {
 /// A tensor of the last `prefill` or `decode`, copied to the host. Names, with their columns:
 ///   "embedding" (width), of no layer; then of each layer
 ///   "attn_norm" (width), "q" (heads * head_size), "k", "v" (kv_heads * head_size) before norms and
-///   rotation, "q_rope", "k_rope", "attn" (heads * head_size), "attn_out" (width): h after it,
+///   rotation, "q_rope", "attn" (heads * head_size), "attn_out" (width): h after it,
 ///   "ffn_norm" (width), "ffn_gate" (ffn): the gated activations, "ffn_out" (width): h after it;
 ///   then "output_norm" (width) and "logits" (vocabulary), of no layer
 struct LayerTensor {

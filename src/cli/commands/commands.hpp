@@ -29,6 +29,7 @@ void add_decode_estimate(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_gguf(CLI::App& app, int& exit_code);
+void add_tokenize(CLI::App& app, int& exit_code);
 void add_parity(CLI::App& app, int& exit_code);
 void add_perplexity(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);

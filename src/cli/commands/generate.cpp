@@ -63,7 +63,8 @@ class Printer {
  public:
   Printer(const model::Tokenizer* tokenizer, bool ids, bool streams)
       : ids_(ids), streams_(streams) {
-    if (tokenizer != nullptr) stream_.emplace(*tokenizer);
+    // After a prompt, a space at the beginning is a part of the text.
+    if (tokenizer != nullptr) stream_.emplace(*tokenizer, model::DecodeOptions{.continues = true});
   }
   void token(std::uint32_t id) {
     if (stream_) text_ += last_ = stream_->push(id);
@@ -109,7 +110,7 @@ ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob&
   model::SessionOptions how;
   how.context = run.context_size(options.model.context);
   how.cache = options.model.cache_type();
-  model::Session session(model, how);
+  model::Session session = run.session(how);
   dumps.attach(session);
   Printer printer(run.find_tokenizer(), options.prompt.as_tokens(),
                   !options.model.json && options.model.output.empty());

@@ -29,8 +29,8 @@ std::string conversation(const model::Tokenizer& tokenizer, const PromptOptions&
 }  // namespace
 
 void PromptOptions::check() const {
-  const int ways = static_cast<int>(text_option->given()) + static_cast<int>(file_option->given()) +
-                   static_cast<int>(as_tokens());
+  const int ways = static_cast<int>(text_option->in_use()) +
+                   static_cast<int>(file_option->in_use()) + static_cast<int>(as_tokens());
   if (ways != 1) {
     throw UsageError(format_text("{} prompt: give --prompt TEXT, -f FILE or --tokens 1,2,3{}",
                                  ways == 0 ? "there is no" : "there is more than one",
@@ -61,9 +61,9 @@ Prompt read_prompt(ModelRun& run, const PromptOptions& options) {
     run.check_tokens("--tokens", prompt.tokens);
     return prompt;
   }
-  prompt.option = options.text_option->given() ? "--prompt" : "-f " + options.file;
+  prompt.option = options.text_option->in_use() ? "--prompt" : "-f " + options.file;
   const model::Tokenizer& tokenizer = run.tokenizer(kUseTokens);
-  std::string text = options.text_option->given() ? options.text : read_input(options.file);
+  std::string text = options.text_option->in_use() ? options.text : read_input(options.file);
   if (text.empty()) throw UsageError(prompt.option + ": the prompt is empty");
   if (options.chat) {
     text = conversation(tokenizer, options, text);

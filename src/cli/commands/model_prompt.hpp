@@ -22,7 +22,7 @@ struct PromptOptions {
 
   /// Throws `UsageError` for none or several of them, and for what does not go together.
   void check() const;
-  [[nodiscard]] bool as_tokens() const { return tokens_option && tokens_option->given(); }
+  [[nodiscard]] bool as_tokens() const { return tokens_option && tokens_option->in_use(); }
 };
 /// `options` must live as long as the command.
 void add_prompt_options(Command& command, PromptOptions& options);

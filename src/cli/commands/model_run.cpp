@@ -20,6 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 Settings settings_of(const ModelOptions& options) {
   check_writable("--trace", options.trace);
   check_writable("-o", options.output);
@@ -59,7 +63,7 @@ void ModelRun::read_tokenizer() {
 const model::Tokenizer& ModelRun::tokenizer(std::string_view advice) {
   if (tokenizer_) return *tokenizer_;
   Error error = *tokenizer_error_;
-  error.message += advice;
+  if (error.message.find("--tokens") == std::string::npos) error.message += advice;
   throw error.refresh();
 }
 
@@ -102,8 +106,16 @@ const model::Model& ModelRun::load() {
   model_.emplace(context_, std::move(*file_), options);
   file_.reset();
   context_.synchronize();
-  load_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+  load_seconds_ += seconds_since(begin);
   return *model_;
+}
+
+model::Session ModelRun::session(const model::SessionOptions& options) {
+  const Clock::time_point begin = Clock::now();
+  model::Session session(*model_, options);
+  context_.synchronize();
+  load_seconds_ += seconds_since(begin);
+  return session;
 }
 
 std::vector<KernelStatistics> ModelRun::take_statistics() {

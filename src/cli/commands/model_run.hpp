@@ -42,6 +42,9 @@ class ModelRun {
 
   /// Copies the weights to the device, with progress on standard error. Throws as `Model`.
   const model::Model& load();
+  /// A session of the loaded model. Throws as `Session`.
+  [[nodiscard]] model::Session session(const model::SessionOptions& options);
+  /// Of both.
   [[nodiscard]] double load_seconds() const noexcept { return load_seconds_; }
 
   [[nodiscard]] const Context& context() const noexcept { return context_; }

@@ -168,8 +168,8 @@ ExitCode perplexity_command(const Options& options) {
   ModelRun run(options.model);
   const Windows windows = windows_of(options, run, read_prompt(run, options.text));
   how.context = windows.size;
-  const model::Model& model = run.load();
-  model::Session session(model, how);
+  (void)run.load();
+  model::Session session = run.session(how);
   Result result;
   try {
     result = measure_windows(session, windows);

@@ -144,12 +144,11 @@ std::string to_text(const GenerationReport& report) {
   };
   const Generation& result = report.result;
   const model::ModelConfig& config = report.model.config();
-  row("model", format_text("{}, {}, {} on {}{}, loaded in {:.2f} s",
+  row("model", format_text("{}, {}, {} on {}, loaded in {:.2f} s",
                            config.name.empty() ? to_string(config.architecture) : config.name,
                            count_text(config.layers, "layer"),
                            megabytes(static_cast<double>(report.model.device_bytes())),
-                           report.run.emulated() ? "an emulated " : "", report.run.device().name,
-                           report.run.load_seconds()));
+                           report.run.device().name, report.run.load_seconds()));
   if (!report.chat_template.empty()) row("template", report.chat_template);
   row("prompt", format_text("{} in {:.2f} s", count_text(report.job.prompt.size(), "token"),
                             result.prefill_seconds));

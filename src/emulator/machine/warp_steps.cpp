@@ -1,6 +1,7 @@
 // src/emulator/machine/warp_steps.cpp - rows that exchange values between lanes
 #include "emulator/machine/warp_steps.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -48,10 +49,38 @@ std::uint32_t members_of(const Context& context, const Slot& slot, unsigned lane
   return static_cast<std::uint32_t>(get_lane(context, slot, lane)) & executing;
 }
 
+// All lanes execute, each exchanges with its partner of a butterfly over the whole warp, and values
+// are 32 bits wide.
+bool shuffle_butterfly(const Context& context, const LaneDetail& detail) {
+  const Slot& value = detail.sources[0];
+  const Slot& result = detail.results[0];
+  if (value.lane_bytes != 4 || detail.sources[1].lane_bytes != 4 ||
+      detail.sources[2].lane_bytes != 4 || result.lane_bytes != 4 || !result.present() ||
+      detail.results.size() > 1) {
+    return false;
+  }
+  const auto* distances = context.lanes<std::uint32_t>(detail.sources[1].offset);
+  const auto* clamps = context.lanes<std::uint32_t>(detail.sources[2].offset);
+  std::uint32_t different = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    different |= (distances[lane] ^ distances[0]) | ((clamps[lane] & 0x1f1fu) ^ 0x1fu);
+  }
+  if (different != 0) return false;
+  const auto* values = context.lanes<std::uint32_t>(value.offset);
+  const std::uint32_t distance = distances[0] & 31u;
+  std::uint32_t got[kLanes];
+  for (unsigned lane = 0; lane < kLanes; ++lane) got[lane] = values[lane ^ distance];
+  std::copy_n(got, kLanes, context.lanes<std::uint32_t>(result.offset));
+  return true;
+}
+
 void shuffle(Context& context, const Step& step) {
   const LaneDetail& detail = detail_of(context, step);
   const std::uint32_t executing = context.mask(step);
   const auto mode = static_cast<Modifier>(step.immediate);
+  if (mode == Modifier::bfly && executing == 0xffffffffu && shuffle_butterfly(context, detail)) {
+    return;
+  }
   std::uint32_t values[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     values[lane] = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));

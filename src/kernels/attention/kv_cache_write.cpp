@@ -3,12 +3,9 @@
 
 #include <algorithm>
 
-#include "kernels/parts/block_vote.hpp"
+#include "kernels/parts/cache_rows.hpp"
 #include "kernels/parts/geometry.hpp"
-#include "kernels/parts/quantized_lanes.hpp"
 #include "kernels/parts/whole_blocks.hpp"
-#include "kernels/parts/words.hpp"
-#include "ptxgen/kernels/quantization/blocks.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,50 +13,20 @@ namespace {
 
 constexpr std::string_view kName = Describe<KvCacheWrite>::text.name;
 
-/// A head of a row and its place in the cache, for a warp.
-struct HeadCopy {
-  KernelBuilder& k;
-  ElementType type, cache;
-  Ptr<b8> from, to;
-  Value<u32> lane, size;
-
-  void floats() const {
-    k.for_(lane, size, KvCacheWrite::kThreads, [&](Value<u32> i) {
-      const Ptr<b8> at = from.offset_bytes(k.mul_wide(i, bytes(type)));
-      const Ptr<b8> place = to.offset_bytes(k.mul_wide(i, bytes(cache)));
-      store_floats(k, place, cache, expand(k, load_floats(k, at, type, 1), 1));
-    });
-  }
-  // All lanes take part in the exchanges: those beyond the end have zeros, and store nothing.
-  void blocks() const {
-    const Value<u32> groups = size >> 2u;
-    const Value<u32> warps_end = (groups + 31u) & ~31u;
-    k.for_(lane, warps_end, KvCacheWrite::kThreads, [&](Value<u32> group) {
-      const Pred inside = group < groups;
+// The head of a row at `from` to its position in the cache.
+void copy_head(const CacheHead& head, ElementType type, const Ptr<b8>& from) {
+  KernelBuilder& k = head.k;
+  if (is_block_format(head.cache)) {
+    head.blocks([&](const Value<u32>& group, const Pred& inside) {
       const Ptr<b8> at = from.offset_bytes(k.mul_wide(group, kLaneValues * bytes(type)));
-      const Floats loaded = load_floats_if(k, at, type, kLaneValues, inside);
-      const Value<u32> of_block = group & (kBlockLanes - 1);
-      const QuantizedLanes quants =
-          quantize_lanes(k, cache, expand(k, loaded, kLaneValues), of_block);
-      const Ptr<b8> block = to.offset_bytes(k.mul_wide(group >> 3u, bytes(cache)));
-      k.if_(inside, [&] { store_lanes(k, quants, of_block, block); });
+      return expand(k, load_floats_if(k, at, type, kLaneValues, inside), kLaneValues);
+    });
+  } else {
+    head.floats([&](const Value<u32>& i) {
+      const Ptr<b8> at = from.offset_bytes(k.mul_wide(i, bytes(type)));
+      return expand(k, load_floats(k, at, type, 1), 1)[0];
     });
   }
-};
-
-// Whether this is the last row of its position, and the cache has that position. The same for all
-// lanes of the warp.
-Pred is_written(KernelBuilder& k, const Ptr<u32>& positions, const Value<u32>& row,
-                const Value<u32>& rows, const Value<u32>& position, const Value<u32>& max_seq) {
-  auto later = k.var<u32>(0u);
-  const Value<u32> next = row + 1u;
-  const Value<u32> first = next + k.tid_x();
-  k.for_(first, rows, KvCacheWrite::kThreads, [&](Value<u32> other) {
-    const Value<u32> other_position = positions[other];
-    later += one_if(k, other_position == position);
-  });
-  const Pred last = later == 0u;
-  return k.vote_all(last & (position < max_seq));
 }
 
 }  // namespace
@@ -75,26 +42,20 @@ BuiltKernel KvCacheWrite::build(const ptx::Target& target) const {
           Value<u32> head_count, Value<u32> size, Value<u32> positions_end) {
         k.contract(Contract::Forbid);
         k.required_threads(kThreads);
-        const std::uint32_t unit = info(cache).block_values;
         const Value<u64> x_head = k.mul_wide(size, bytes(type));
-        const Value<u64> cache_row =
-            unit == 1 ? k.mul_wide(size, bytes(cache)) : k.mul_wide(size >> 5u, bytes(cache));
+        const Value<u64> cache_row = CacheHead::bytes_of(k, cache, size);
         const Value<u32> head = k.ctaid_x();
         const Value<u32> first = k.ctaid_y();
         k.for_(first, row_count, k.nctaid_y(), [&](Value<u32> row) {
           const Value<u32> position = positions[row];
-          const Pred writes = is_written(k, positions, row, row_count, position, positions_end);
-          k.if_(writes, [&] {
+          const Pred last = last_of_position(k, positions, row, row_count, position);
+          // The same for all lanes of the warp.
+          k.if_(k.vote_all(last & (position < positions_end)), [&] {
             const Value<u64> from_head = k.mad_wide(row, head_count, k.convert<u64>(head));
             const Value<u64> to_row = k.mad_wide(head, positions_end, k.convert<u64>(position));
             const Ptr<b8> from_at = x.offset_bytes(from_head * x_head);
             const Ptr<b8> to_at = to.offset_bytes(to_row * cache_row);
-            const HeadCopy copy{k, type, cache, from_at, to_at, k.tid_x(), size};
-            if (is_block_format(cache)) {
-              copy.blocks();
-            } else {
-              copy.floats();
-            }
+            copy_head({k, cache, to_at, k.tid_x(), size}, type, from_at);
           });
         });
       });

@@ -33,7 +33,7 @@ Form form_of(std::string_view text) {
 [[noreturn]] void unsupported(const std::string& file, std::string_view text) {
   constexpr std::string_view kCure =
       "supported are ChatML as in SmolLM2 and the templates of Gemma 2 and 3; give the text with "
-      "its control tokens as it is (--raw), or the ids of tokens (--tokens)";
+      "its control tokens as it is (without --chat), or the ids of tokens (--tokens)";
   if (text.empty()) {
     refuse(file, "unsupported-chat-template",
            format_text("the file has no key '{}'; {}", kKey, kCure));

@@ -2,6 +2,7 @@
 #include "runtime/launch/checked_call.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
@@ -30,8 +31,8 @@ OperandMemory make_memory(const Context& context, const KernelDescription& kerne
     // NaN in every float type.
     elements.assign(static_cast<std::size_t>(bytes(memory.type, count)), std::byte{0xff});
   }
-  memory.begin = kGuardBytes + std::size_t{options.offset} *
-                                   std::max(bytes(memory.type), kernel.alignment_of(spec, i));
+  const std::size_t step = std::lcm(bytes(memory.type), kernel.alignment_of(spec, i));
+  memory.begin = kGuardBytes + options.offset * step;
   memory.before.assign(memory.begin, kGuard);
   memory.before.insert(memory.before.end(), elements.begin(), elements.end());
   memory.before.insert(memory.before.end(), kGuardBytes, kGuard);

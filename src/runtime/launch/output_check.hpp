@@ -25,8 +25,11 @@ class OutputCheck {
  private:
   void blocks(ElementType type, std::span<const std::byte> got, std::span<const std::byte> before,
               const HostOperands::Operand& reference);
+  void values_of_blocks(std::span<const std::byte> got, std::span<const std::byte> before,
+                        const HostOperands::Operand& reference);
   void one(ElementType type, std::string_view name, std::size_t i, std::span<const std::byte> bits,
            double got, double expected, double magnitude);
+  void value(std::string_view name, std::size_t i, double got, double expected, double within);
   void add(double error, double expected);
 
   Verification& result_;

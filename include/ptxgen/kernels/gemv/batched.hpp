@@ -12,9 +12,8 @@ namespace ptxgen::inline v0 {
 ///
 /// The code is for up to `m` rows; how many there are is said at the launch, 1 to m: rows from
 /// m_dim on are neither read nor written. Each weight is read and decoded once for up to eight
-/// rows. Entry `batched_gemv(y, w, x, m_dim)`: w is aligned to 16 bytes, or 2 of a block format; y
-/// is
-/// `[m][n]`, x `[m][k]`.
+/// rows. Entry `batched_gemv(y, w, x, m_dim)`: w and x are aligned to 16 bytes; y is `[m][n]`, x
+/// `[m][k]`.
 struct BatchedGemv {
   std::uint32_t k = 4096;  ///< a multiple of a block's values
   std::uint32_t n = 4096;

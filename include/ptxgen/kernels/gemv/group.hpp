@@ -19,9 +19,9 @@ enum class GemvGate : std::uint8_t {
 /// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, with the biases added before.
 ///
 /// Entry `gemv_group(y0, y1, y2, w0, w1, w2, bias0, bias1, bias2, x)`; operands that are not there
-/// are 0. Blocks have 16 rows of a matrix and 256 threads (8 and 128 with long rows of q6_k), one
-/// matrix after the other; with a gate a block has the same rows of both. Sums are those of the
-/// GEMV `plan(i)`.
+/// are 0, matrices and x are aligned to 16 bytes. Blocks have 16 rows of a matrix and 256 threads
+/// (8 and 128 with long rows of q6_k), one matrix after the other; with a gate a block has the same
+/// rows of both. Sums are those of the GEMV `plan(i)`.
 struct GemvGroup {
   std::uint32_t k = 4096;   ///< a multiple of each type's block
   std::uint32_t n0 = 4096;  ///< rows of the matrices

@@ -14,6 +14,7 @@ namespace ptxgen::inline v0 {
 struct VerifyOptions {
   std::uint64_t seed = 1;  ///< of the inputs
   /// Elements (blocks of a block format) between an address aligned to 256 bytes and each operand.
+  /// For an operand with an alignment of its own: the smallest such steps that keep it.
   std::uint32_t offset = 0;
   /// Each output that may be identical to an input of its type and size is that input.
   bool in_place = false;
