@@ -743,6 +743,147 @@ PTXGEN_API ptxgen_status ptxgen_stages(const ptxgen_device* device, const char* 
                                        ptxgen_stage_time* stages, size_t capacity,
                                        size_t* count) PTXGEN_NOEXCEPT;
 
+// ---- models -------------------------------------------------------------------------------------
+
+/// Decoders in GGUF files: llama, qwen2, qwen3, gemma3. A model's weights are on a device once;
+/// sessions share them.
+typedef struct ptxgen_model ptxgen_model;
+typedef struct ptxgen_session ptxgen_session;
+
+typedef struct ptxgen_model_info {
+  size_t struct_bytes;
+  const char* name;          ///< as the file has it; may be empty
+  const char* architecture;  ///< "llama"
+  uint32_t layers;
+  uint32_t width;  ///< elements of the residual stream
+  uint32_t heads;
+  uint32_t kv_heads;
+  uint32_t head_size;
+  uint32_t vocabulary;       ///< tokens; ids are below it
+  uint32_t context;          ///< positions that the model was made for
+  int32_t tokenizer;         ///< not 0: ptxgen_model_tokenize works
+  uint64_t device_bytes;     ///< of the weights
+  uint64_t bytes_per_token;  ///< of weights that one token reads
+} ptxgen_model_info;
+
+/// Called from time to time by the thread of ptxgen_model_open. Must not throw.
+typedef void (*ptxgen_load_callback)(void* user, uint64_t bytes, uint64_t total);
+
+/// Copies the weights of a file to the device. `callback` may be NULL. Files that cannot be read or
+/// run: PTXGEN_ERROR_IO with the file's name and a code, "unsupported-architecture",
+/// "missing-tensor" and the like.
+PTXGEN_API ptxgen_status ptxgen_model_open(ptxgen_device* device, const char* path,
+                                           ptxgen_load_callback callback, void* user,
+                                           ptxgen_model** model) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_model_free(ptxgen_model* model) PTXGEN_NOEXCEPT;
+/// Texts live as long as the model.
+PTXGEN_API ptxgen_status ptxgen_model_get_info(const ptxgen_model* model,
+                                               ptxgen_model_info* info) PTXGEN_NOEXCEPT;
+
+enum {
+  PTXGEN_TOKENIZE_PLAIN = 1,  ///< no token before or after the text, even where the file has one
+  PTXGEN_TOKENIZE_TEXT = 2    ///< the text of a control token is text
+};
+/// The tokens of `bytes` of UTF-8: writes their number and the first `capacity` of them. `tokens`
+/// may be NULL if `capacity` is 0. `flags`: 0 or PTXGEN_TOKENIZE_.... A tokenizer that is not
+/// supported: PTXGEN_ERROR_IO, "unsupported-tokenizer".
+PTXGEN_API ptxgen_status ptxgen_model_tokenize(const ptxgen_model* model, const char* text,
+                                               size_t bytes, uint32_t flags, uint32_t* tokens,
+                                               size_t capacity, size_t* count) PTXGEN_NOEXCEPT;
+/// The bytes of tokens, without control tokens: writes their number and the first `capacity` of
+/// them, without a final 0. They may begin or end within a character.
+PTXGEN_API ptxgen_status ptxgen_model_detokenize(const ptxgen_model* model, const uint32_t* tokens,
+                                                 size_t count, char* text, size_t capacity,
+                                                 size_t* bytes) PTXGEN_NOEXCEPT;
+/// Whether a text ends with the token. Without a tokenizer: the file's end of text.
+PTXGEN_API ptxgen_status ptxgen_model_is_end(const ptxgen_model* model, uint32_t token,
+                                             int32_t* is_end) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_chat_message {
+  const char* role;  ///< "system", "user", "assistant"
+  const char* content;
+} ptxgen_chat_message;
+/// The text of a conversation in the form of the model's chat template, up to the begin of the
+/// assistant's next message; to be tokenised with the flags 0. Writes the number of its bytes and
+/// the first `capacity` of them, without a final 0. Another template than ChatML or Gemma's:
+/// PTXGEN_ERROR_IO, "unsupported-chat-template".
+PTXGEN_API ptxgen_status ptxgen_model_chat(const ptxgen_model* model,
+                                           const ptxgen_chat_message* messages, size_t count,
+                                           char* text, size_t capacity,
+                                           size_t* bytes) PTXGEN_NOEXCEPT;
+
+enum { PTXGEN_CACHE_F32 = 0, PTXGEN_CACHE_F16 = 1, PTXGEN_CACHE_BF16 = 2, PTXGEN_CACHE_Q8_0 = 3 };
+
+typedef struct ptxgen_session_options {
+  size_t struct_bytes;
+  uint32_t context;       ///< positions of each sequence; 0: the model's, at most 4096
+  int32_t cache;          ///< type of keys and values: PTXGEN_CACHE_...
+  uint32_t sequences;     ///< decoded side by side, at most 64; 0: 1
+  uint32_t prefill_rows;  ///< tokens of a prompt computed together, at most 64; 0: 64
+  int32_t no_graph;       ///< not 0: decode launches kernel by kernel
+} ptxgen_session_options;
+
+/// Sequences of tokens over a model, with their keys and values. `options` may be NULL. Calls that
+/// fail because of an argument change nothing: "context-full", "bad-token", "bad-sequence",
+/// "arguments", "no-logits". Sequences are numbered from 0.
+PTXGEN_API ptxgen_status ptxgen_session_create(const ptxgen_model* model,
+                                               const ptxgen_session_options* options,
+                                               ptxgen_session** session) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_session_free(ptxgen_session* session) PTXGEN_NOEXCEPT;
+/// Appends tokens, at least one, to a sequence.
+PTXGEN_API ptxgen_status ptxgen_session_prefill(ptxgen_session* session, uint32_t sequence,
+                                                const uint32_t* tokens,
+                                                size_t count) PTXGEN_NOEXCEPT;
+/// Appends one token to each sequence; `count` is the number of sequences.
+PTXGEN_API ptxgen_status ptxgen_session_decode(ptxgen_session* session, const uint32_t* tokens,
+                                               size_t count) PTXGEN_NOEXCEPT;
+/// The logits after the last token of a sequence: writes their number, the vocabulary, and the
+/// first `capacity` of them.
+PTXGEN_API ptxgen_status ptxgen_session_logits(ptxgen_session* session, uint32_t sequence,
+                                               float* logits, size_t capacity,
+                                               size_t* count) PTXGEN_NOEXCEPT;
+/// The token with the largest logit, the lowest of equal ones.
+PTXGEN_API ptxgen_status ptxgen_session_greedy(const ptxgen_session* session, uint32_t sequence,
+                                               uint32_t* token) PTXGEN_NOEXCEPT;
+/// Tokens that a sequence holds.
+PTXGEN_API ptxgen_status ptxgen_session_position(const ptxgen_session* session, uint32_t sequence,
+                                                 uint32_t* position) PTXGEN_NOEXCEPT;
+/// Forgets the tokens of a sequence from `position` on.
+PTXGEN_API ptxgen_status ptxgen_session_truncate(ptxgen_session* session, uint32_t sequence,
+                                                 uint32_t position) PTXGEN_NOEXCEPT;
+
+/// How a token is drawn: top-k, top-p, min-p, temperature, in this order.
+typedef struct ptxgen_generate_options {
+  size_t struct_bytes;
+  uint32_t max_tokens;  ///< 0: 128
+  int32_t greedy;       ///< not 0: always the most likely token; the next four do not count
+  float temperature;    ///< divides the logits; 0: 0.8
+  uint32_t top_k;       ///< most likely tokens that are kept; 0: 40
+  float top_p;          ///< probability of the tokens that are kept, at most 1; 0: 0.95
+  float min_p;          ///< of the largest probability; 0: 0.05, negative: all are kept
+  uint64_t seed;        ///< equal seeds draw equal tokens
+  int32_t ignore_end;   ///< not 0: go on after a token that ends a text
+} ptxgen_generate_options;
+
+enum {
+  PTXGEN_STOP_LENGTH = 0,   ///< max_tokens
+  PTXGEN_STOP_TOKEN = 1,    ///< a token that ends a text; it is not given to the callback
+  PTXGEN_STOP_CONTEXT = 2,  ///< the sequence is as long as the context
+  PTXGEN_STOP_CALLER = 3    ///< the callback returned 0
+};
+
+/// Receives each token before the next one is computed; returns not 0 to continue. It must not
+/// throw, and of the session's functions it may call those that change nothing.
+typedef int32_t (*ptxgen_token_callback)(void* user, uint32_t token);
+
+/// Appends a prompt to the only sequence and continues it. Without tokens (`count` 0) it continues
+/// the last logits. `options`, `callback` and `reason` (PTXGEN_STOP_...) may be NULL.
+PTXGEN_API ptxgen_status ptxgen_session_generate(ptxgen_session* session, const uint32_t* prompt,
+                                                 size_t count,
+                                                 const ptxgen_generate_options* options,
+                                                 ptxgen_token_callback callback, void* user,
+                                                 int32_t* reason) PTXGEN_NOEXCEPT;
+
 #if defined(__cplusplus)
 }  // extern "C"
 #endif

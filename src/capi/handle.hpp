@@ -49,6 +49,8 @@ enum class Kind : std::uint32_t {
   Plan,
   Image,
   Findings,
+  Model,
+  Session,
 };
 [[nodiscard]] std::string_view to_string(Kind kind) noexcept;
 

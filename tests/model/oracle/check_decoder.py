@@ -32,8 +32,8 @@ import synthetic
 from forward import Forward, Weights, nmse
 
 BOUNDS = {"f32": 1e-9, "f16": 1e-5, "bf16": 1e-4, "q8_0": 1e-3}
-PATHS = ("whole", "pieces", "tokens", "launches", "restored", "truncated", "sequences")
-CACHE_PATHS = ("whole", "restored")
+PATHS = ("at-once", "pieces", "tokens", "launches", "restored", "truncated", "sequences")
+CACHE_PATHS = ("at-once", "restored")
 SHORT_PATHS = ("pieces", "tokens", "restored")
 SHORT_CACHE_PATHS = ("restored",)
 SAME_BITS = (("tokens", "launches"), ("restored", "truncated"))
@@ -140,7 +140,7 @@ def check(options, c):
         one = Check(options, c, folder)
         try:
             f32, cache, program = one.all()
-        except (Failure, subprocess.TimeoutExpired) as failure:
+        except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as failure:
             one.failures.append(str(failure))
             f32 = cache = program = "-"
     verdict = "FAILED" if one.failures else "ok"

@@ -22,7 +22,8 @@ constexpr const char* kUsage =
     "usage: decoder_paths MODEL.gguf TOKENS CACHE FOLDER [PATH...]\n"
     "Runs the tokens (numbers with commas) on the emulated device by each path and writes their\n"
     "logits, f32 [tokens][vocabulary], into FOLDER/PATH.f32. CACHE: f32, f16, bf16 or q8_0.\n"
-    "Paths: whole pieces tokens launches restored truncated sequences. Exit status 1: a finding,\n"
+    "Paths: at-once pieces tokens launches restored truncated sequences. Exit status 1: a "
+    "finding,\n"
     "2: an error.\n";
 
 using Tokens = std::vector<std::uint32_t>;
@@ -55,7 +56,7 @@ void decode(Session& session, const Run& run, std::size_t begin, Logits& logits)
 }
 
 // The prompt in one call.
-Logits whole(const Run& run) {
+Logits at_once(const Run& run) {
   Session session(run.model, run.options());
   return session.prefill_all(run.tokens);
 }
@@ -142,8 +143,9 @@ struct Path {
   std::string_view name;
   Logits (*run)(const Run& run);
 };
-constexpr Path kPaths[] = {{"whole", whole},       {"pieces", pieces},     {"tokens", tokens},
-                           {"launches", launches}, {"restored", restored}, {"truncated", truncated},
+constexpr Path kPaths[] = {{"at-once", at_once},    {"pieces", pieces},
+                           {"tokens", tokens},      {"launches", launches},
+                           {"restored", restored},  {"truncated", truncated},
                            {"sequences", sequences}};
 
 Tokens parse_tokens(const char* text) {

@@ -78,9 +78,10 @@ def load_library(folder):
 
 
 class LlamaCpp:
-    """A model and one context. Threads: those of the machine."""
+    """A model and one context, computed by one thread: more of them wait for each other in turn on a
+    machine that is busy."""
 
-    def __init__(self, library, path, threads=None):
+    def __init__(self, library, path):
         self.library = library
         self.model = library.llama_model_load_from_file(os.fsencode(path),
                                                         library.llama_model_default_params())
@@ -90,8 +91,7 @@ class LlamaCpp:
                                                      library.llama_context_default_params())
         if not self.context or library.llama_n_ctx(self.context) < CONTEXT:
             raise RuntimeError(f"llama.cpp has no context of {CONTEXT} tokens for {path}")
-        threads = threads or os.cpu_count()
-        library.llama_set_n_threads(self.context, threads, threads)
+        library.llama_set_n_threads(self.context, 1, 1)
         self.vocabulary = library.llama_model_get_vocab(self.model)
         self.tokens = library.llama_vocab_n_tokens(self.vocabulary)
         self.position = 0
@@ -105,10 +105,11 @@ class LlamaCpp:
 
     def tokenize(self, text):
         """With what the file asks for at the beginning; special tokens in the text are text."""
-        data, room = text.encode(), len(text.encode()) + 8
-        tokens = (ctypes.c_int32 * room)()
-        count = self.library.llama_tokenize(self.vocabulary, data, len(data), tokens, room, True,
-                                            False)
+        data = text.encode()
+        capacity = len(data) + 8
+        tokens = (ctypes.c_int32 * capacity)()
+        count = self.library.llama_tokenize(self.vocabulary, data, len(data), tokens,
+                                            capacity, True, False)
         assert count >= 0
         return list(tokens[:count])
 

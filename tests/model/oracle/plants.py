@@ -55,7 +55,7 @@ def plants_of(c):
         plants += ["local base"] + (["global base"] if has_global else [])
     if c.rope_base == 10000.0 or not has_global:
         plants.remove("rope base")
-    # Whoever sees only itself is not turned by RoPE.
+    # A position that sees only itself has one weight, 1.
     if c.window == 1:
         return [plant for plant in plants
                 if plant not in ("rope pairs", "rope position", "scale", "causal", "gqa",

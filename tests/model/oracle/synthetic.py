@@ -26,7 +26,7 @@ BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
 BLOCKS_256 = ("Q4_K", "Q5_K", "Q6_K")
 TYPES = FLOATS + BLOCKS_32 + BLOCKS_256
 MIXED = "mixed"
-# A block of q8_0 lies within a head.
+# A head has whole blocks of q8_0.
 CACHES = ("f16", "bf16", "q8_0")
 
 
