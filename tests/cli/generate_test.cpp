@@ -286,10 +286,9 @@ TEST_CASE("calls of generate that are wrong are refused with what to write") {
                  "there is more than one prompt: give --prompt TEXT, -f FILE or --tokens 1,2,3, "
                  "one of them"));
   CHECK(contains(model.refusal({"--prompt", ""}), "--prompt: the prompt is empty"));
-  CHECK(contains(model.refusal({"--tokens", "1,x"}),
-                 "--tokens: expects token ids as 1,2,3, not 'x'"));
-  CHECK(contains(model.refusal({"--tokens", "1,,2"}),
-                 "--tokens: expects token ids as 1,2,3, not ''"));
+  CHECK(contains(model.refusal({"--tokens", "1,x"}), "--tokens x: expects"));
+  CHECK(contains(model.refusal({"--tokens", ","}),
+                 "--tokens: no tokens; a model continues at least one"));
   CHECK(contains(model.refusal({"--tokens", "1,288"}),
                  "--tokens: there is no token 288; the model has 288, 0 to 287"));
   CHECK(contains(model.refusal({"-f", model.folder.file("none.txt")}), "No such file"));
