@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ptxgen/model.hpp"
+#include "ptxgen/support/error.hpp"
 
 namespace {
 
