@@ -185,9 +185,9 @@ class Affine {
   /// The range of a form, computed without wrap-around, in blocks of at most that shape.
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block) const;
   [[nodiscard]] const BlockBounds& block() const noexcept { return block_; }
-  /// The same where symbols have the ranges in `known`; those of others are added to it. A phi where
-  /// paths meet has a value of one of its inputs. The range is that of an integer equal to the value
-  /// modulo 2^bits, if the form's assumptions hold.
+  /// The same where symbols have the ranges in `known`; those of others are added to it. A phi
+  /// where paths meet has a value of one of its inputs. The range is that of an integer equal to
+  /// the value modulo 2^bits, if the form's assumptions hold.
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block,
                                   AffineRanges& known) const;
   /// Whether the form's assumptions are proved in blocks of at most that shape.
@@ -237,12 +237,12 @@ class Affine {
   std::vector<AffineSymbol> symbols_;
   std::vector<AffineForm> forms_;
   std::vector<AffineAssumption> assumptions_;
-  std::vector<AffineForm> versions_forms_;        // of each version, with Phi symbols
-  std::vector<std::uint32_t> expansions_;         // of each symbol, in forms_; kNone: none
-  std::vector<AffineRange> ranges_;               // of each symbol, for `block_`
+  std::vector<AffineForm> versions_forms_;  // of each version, with Phi symbols
+  std::vector<std::uint32_t> expansions_;   // of each symbol, in forms_; kNone: none
+  std::vector<AffineRange> ranges_;         // of each symbol, for `block_`
   // By Phi and Rest symbol, the forms of what each input brings, where paths meet.
   std::map<std::uint32_t, std::vector<std::uint32_t>> ways_;
-  std::vector<std::uint32_t> expansion_assumes_;  // of each symbol, that it does not wrap
+  std::vector<std::uint32_t> expansion_assumes_;            // of each symbol, that it does not wrap
   std::vector<std::uint32_t> iteration_, final_iteration_;  // symbols of each loop
   std::vector<std::uint32_t> left_;  // by symbol, its value after its loop; kNone: itself
   std::uint32_t unknown_ = ptx::kNone;

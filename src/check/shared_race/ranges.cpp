@@ -61,11 +61,35 @@ AffineRange SymbolRanges::of_number(const AffineForm& form, bool is_signed) {
     return analysis::exactly(static_cast<std::int64_t>(
         analysis::pattern(static_cast<std::uint64_t>(form.constant), form.bits)));
   }
-  const AffineRange found = range(form);
+  AffineRange found = range(form);
+  if (const AffineRange left = above_minimum(form); left.known) found = left;
   const bool fits = form.bits >= 64 && !is_signed
                         ? found.known && found.min >= 0
                         : within(found, analysis::range_of_width(form.bits, is_signed));
   return fits && assumptions_hold(form) ? found : AffineRange{};
+}
+
+/// Of a - min(a, b), which is how far a is above b, or 0.
+AffineRange SymbolRanges::above_minimum(const AffineForm& form) {
+  for (std::size_t i = 0; i < form.terms.size(); ++i) {
+    const analysis::AffineTerm& term = form.terms[i];
+    if (term.coefficient != -1 || term.symbols[1] != kNone) continue;
+    const AffineSymbol& symbol = affine_.symbols()[term.symbols[0]];
+    if (symbol.kind != AffineSymbol::Kind::Operation || symbol.bits != form.bits ||
+        symbol.operation != analysis::AffineOperation::Minimum)
+      continue;
+    AffineForm rest = form;
+    rest.terms.erase(rest.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    for (const std::size_t at : {0u, 1u}) {
+      if (!same_terms(rest, affine_.form(symbol.operands[at]))) continue;
+      const AffineRange a = of_number(rest, symbol.is_signed);
+      const AffineRange b = of_number(affine_.form(symbol.operands[1 - at]), symbol.is_signed);
+      if (a.known && b.known)
+        return {true, std::max<std::int64_t>(0, a.min - b.max),
+                std::max<std::int64_t>(0, a.max - b.min)};
+    }
+  }
+  return {};
 }
 
 bool SymbolRanges::assumptions_hold(const AffineForm& form) {

@@ -32,6 +32,7 @@ class SymbolRanges {
   void drop_impossible(AccessForm& form);
 
  private:
+  [[nodiscard]] analysis::AffineRange above_minimum(const analysis::AffineForm& form);
   void bound_loops();
   [[nodiscard]] analysis::AffineRange iterations(std::uint32_t loop);
   [[nodiscard]] std::optional<std::int64_t> last_iteration(std::uint32_t loop,
