@@ -86,7 +86,9 @@ void add_decode_options(Command& command, DecodeOptions& options, bool needs_mod
                    "q, k, v, gate and up as separate matrices: 7 GEMVs a layer, not 4");
   command.add_option("-o,--output", options.output, "write there instead of standard output");
   command.add_flag("--json", options.json,
-                   "one JSON document: {\"model\",\"gpu\",\"shapes\",\"predicted_us\",..}");
+                   needs_model
+                       ? "one JSON document: {\"model\",\"gpu\",\"shapes\",\"predicted_us\",..}"
+                       : "one JSON document: {\"model\",\"gpu\",\"kernels\",\"predicted_us\",..}");
 }
 
 DecodeReport decode_report(const DecodeOptions& options) {

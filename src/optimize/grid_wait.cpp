@@ -1,4 +1,4 @@
-// src/optimize/grid_wait.cpp - kernels that may start before the one ahead of them has ended
+// src/optimize/grid_wait.cpp - entries that wait for the previous grid
 #include "ptxgen/optimize/grid_wait.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tests/launcher/programmatic_test.cpp - chains of kernels that wait for the one ahead of them
+// tests/launcher/programmatic_test.cpp - programmatic dependent launch of chains of kernels
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST_CASE("with a wait every kernel of the catalog waits before all else, and as
   }
 }
 
-TEST_CASE("loads of memory that nobody writes become plain loads, with all their modifiers") {
+TEST_CASE("loads of read-only memory become plain loads, with all their modifiers") {
   const GemvGroup group{.k = 4096, .n0 = 64, .n1 = 64, .n2 = 64};
   ptx::Module module = group.build(ptx::target("sm_90")).module();
   const std::string before = ptx::print(module);

@@ -110,7 +110,7 @@ TEST_CASE("large matrices are bound by DRAM, small kernels by their launch") {
   for (const EstimatedLaunches& row : large.rows) {
     INFO(row.step << " " << row.kernel);
     if (row.step == "qkv" || row.step == "output") CHECK(row.bound_by == "dram");
-    if (row.kernel == "fused_residual_rmsnorm") CHECK(row.bound_by == "launch");
+    if (row.kernel == "rope_kv_write") CHECK(row.bound_by == "launch");
   }
   const auto us = [](Boundary boundary, std::uint32_t context) {
     return estimate_decode(config_of(shape("qwen2.5-0.5b")), "f16", gpu("h200"),

@@ -1,4 +1,4 @@
-// ptxgen/optimize/grid_wait.hpp - kernels that may start before the one ahead of them has ended
+// ptxgen/optimize/grid_wait.hpp - entries that wait for the previous grid
 #pragma once
 
 #include "ptxgen/ptx/ir.hpp"
