@@ -143,6 +143,8 @@ TEST_CASE(
   // A longer one that is overlapped leaves its place to a shorter one.
   writer.add("dab", 0, user).add("bcdd", 0, user);
   CHECK(split(writer.read(), "bcddab") == "bcdd|ab");
+  writer.add("abc", 0, user).add("cdda", 0, user);
+  CHECK(split(writer.read(), "abcdda") == "ab|cdda");
   writer.add("dabc", 0, user).add("cdabcd", 0, user);
   CHECK(split(writer.read(), "bcdabcdab") == "b|cdabcd|ab");
 }
