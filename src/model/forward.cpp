@@ -1,6 +1,8 @@
 // src/model/forward.cpp - the kernels of a decoder, in order
 #include "model/forward.hpp"
 
+#include "model/emulator_plans.hpp"
+
 #include "ptxgen/kernels/attention/decode.hpp"
 #include "ptxgen/kernels/attention/rope_kv_write.hpp"
 #include "ptxgen/kernels/elementwise/bias_activation.hpp"
@@ -31,6 +33,7 @@ class Pass {
         cache_(shape.cache),
         config_(shape.config),
         weights_(shape.weights),
+        emulated_(shape.emulated),
         rows_(rows) {}
 
   void run() {
@@ -77,6 +80,7 @@ class Pass {
   std::span<const LayerCache> cache_;
   const ModelConfig& config_;
   const Weights& weights_;
+  const ptx::Target* emulated_;
   const ForwardRows& rows_;
 };
 
@@ -118,6 +122,7 @@ void Pass::project(std::uint32_t layer) {
     group.w1 = w.k.type;
     group.w2 = w.v.type;
     group.bias = config_.qkv_bias;
+    if (emulated_ != nullptr) group.warp_rows = most_warp_rows(group, *emulated_);
     emit_({layer, "qkv", {}}, group,
           {.y0 = work_.q,
            .y1 = work_.k,
@@ -245,21 +250,20 @@ void Pass::gate(std::uint32_t layer) {
     GemvGroup group{.k = w.gate.k, .n0 = w.gate.n, .n1 = w.up.n, .n2 = 0};
     group.w0 = w.gate.type;
     group.w1 = w.up.type;
-    group.gate = silu ? GemvGate::Silu : GemvGate::None;
+    group.gate = silu ? GemvGate::Silu : GemvGate::Gelu;
+    group.precise = !silu;  // tanh.approx has 11 bits
+    if (emulated_ != nullptr) group.warp_rows = most_warp_rows(group, *emulated_);
     GemvGroup::Operands operands{.y0 = work_.gate};
-    if (!silu) operands.y1 = work_.up;
     operands.w0 = w.gate.memory;
     operands.w1 = w.up.memory;
     operands.x = work_.norm;
-    if (silu) return emit_({layer, "ffn_gate_up", {}}, group, operands, {result});
-    emit_({layer, "ffn_gate_up", {}}, group, operands);
-  } else {
-    multiply({layer, "ffn_gate", {}}, w.gate, work_.norm, work_.gate);
-    multiply({layer, "ffn_up", {}}, w.up, work_.norm, work_.up);
-    if (silu) {
-      return emit_({layer, "silu", {}}, BatchedSwiglu{rows_.rows, config_.ffn},
-                   {.out = work_.gate, .gate = work_.gate, .up = work_.up}, {result});
-    }
+    return emit_({layer, "ffn_gate_up", {}}, group, operands, {result});
+  }
+  multiply({layer, "ffn_gate", {}}, w.gate, work_.norm, work_.gate);
+  multiply({layer, "ffn_up", {}}, w.up, work_.norm, work_.up);
+  if (silu) {
+    return emit_({layer, "silu", {}}, BatchedSwiglu{rows_.rows, config_.ffn},
+                 {.out = work_.gate, .gate = work_.gate, .up = work_.up}, {result});
   }
   const std::uint32_t values = rows_.rows * config_.ffn;
   emit_({layer, "gelu", {}}, GeluTanh{.n = values, .precise = true},

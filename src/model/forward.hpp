@@ -82,6 +82,7 @@ struct ForwardShape {
   const Activations& work;
   std::span<const LayerCache> cache;
   const SessionOptions& options;
+  const ptx::Target* emulated = nullptr;  ///< of an emulated device, if kernels are to suit it
 };
 
 /// Emits embedding, layers, the norm of the output and the head.

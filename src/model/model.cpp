@@ -19,13 +19,24 @@ std::uint64_t fingerprint_of(const gguf::File& file, const ModelConfig& config) 
   return hash128(text).low;
 }
 
+bool uses_emulator_plans(const Context& context, const ModelOptions& options) {
+  return context.device().info().kind == DeviceKind::Emulator && !options.gpu_plans &&
+         options.launcher.gemv_plans == nullptr && options.launcher.settings.tuned.empty();
+}
+
+LauncherOptions with_plans(LauncherOptions options, const GemvPlanSource* plans) {
+  if (plans != nullptr) options.gemv_plans = plans;
+  return options;
+}
+
 }  // namespace
 
 Model::State::State(const Context& of, gguf::File opened, ModelOptions options)
     : context(&of),
       file(std::move(opened)),
       config(ModelConfig::read(file)),
-      launcher(of, std::move(options.launcher)),
+      emulated_plans(uses_emulator_plans(of, options)),
+      launcher(of, with_plans(options.launcher, emulated_plans ? &plan_source : nullptr)),
       weights(of, file, config, options.progress),
       fingerprint(fingerprint_of(file, config)) {}
 

@@ -1,6 +1,7 @@
 // src/model/model_state.hpp - what a model holds
 #pragma once
 
+#include "model/emulator_plans.hpp"
 #include "model/weights.hpp"
 #include "ptxgen/model/model.hpp"
 
@@ -12,6 +13,8 @@ struct Model::State {
   const Context* context;
   gguf::File file;
   ModelConfig config;
+  bool emulated_plans;  // for the emulator instead of a GPU
+  EmulatorPlans plan_source;
   Launcher launcher;
   Weights weights;
   std::uint64_t fingerprint = 0;

@@ -41,7 +41,9 @@ struct Session::State {
   LayerObserver observer;
 
   [[nodiscard]] ForwardShape shape() const {
-    return {model->config, model->weights, work, cache, options};
+    const ptx::Target& target = owner->context().device().target();
+    return {model->config, model->weights, work,
+            cache,         options,        model->emulated_plans ? &target : nullptr};
   }
   [[nodiscard]] std::uint64_t device_bytes() const;
   [[nodiscard]] std::uint64_t cache_bytes() const;  // of k or v of a sequence and a layer

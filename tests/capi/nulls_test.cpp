@@ -96,6 +96,25 @@ std::map<std::string, Call> all_null() {
       {"prepare", [] { return ptxgen_prepare(nullptr, nullptr, 0, nullptr, nullptr); }},
       {"cache_get_statistics", [] { return ptxgen_cache_get_statistics(nullptr, nullptr); }},
       {"cache_clear", [] { return ptxgen_cache_clear(nullptr); }},
+      {"model_open", [] { return ptxgen_model_open(nullptr, nullptr, nullptr, nullptr, nullptr); }},
+      {"model_get_info", [] { return ptxgen_model_get_info(nullptr, nullptr); }},
+      {"model_tokenize",
+       [] { return ptxgen_model_tokenize(nullptr, nullptr, 0, 0, nullptr, 0, nullptr); }},
+      {"model_detokenize",
+       [] { return ptxgen_model_detokenize(nullptr, nullptr, 0, nullptr, 0, nullptr); }},
+      {"model_is_end", [] { return ptxgen_model_is_end(nullptr, 0, nullptr); }},
+      {"model_chat", [] { return ptxgen_model_chat(nullptr, nullptr, 0, nullptr, 0, nullptr); }},
+      {"session_create", [] { return ptxgen_session_create(nullptr, nullptr, nullptr); }},
+      {"session_prefill", [] { return ptxgen_session_prefill(nullptr, 0, nullptr, 0); }},
+      {"session_decode", [] { return ptxgen_session_decode(nullptr, nullptr, 0); }},
+      {"session_logits", [] { return ptxgen_session_logits(nullptr, 0, nullptr, 0, nullptr); }},
+      {"session_greedy", [] { return ptxgen_session_greedy(nullptr, 0, nullptr); }},
+      {"session_position", [] { return ptxgen_session_position(nullptr, 0, nullptr); }},
+      {"session_truncate", [] { return ptxgen_session_truncate(nullptr, 0, 0); }},
+      {"session_generate",
+       [] {
+         return ptxgen_session_generate(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr);
+       }},
       {"stages", [] { return ptxgen_stages(nullptr, nullptr, nullptr, 0, nullptr); }},
   };
 }
@@ -122,6 +141,8 @@ TEST_CASE("functions without a status answer NULL with nothing", "[capi]") {
   ptxgen_module_free(nullptr);
   ptxgen_function_free(nullptr);
   ptxgen_plan_free(nullptr);
+  ptxgen_model_free(nullptr);
+  ptxgen_session_free(nullptr);
   ptxgen_error_free(nullptr);
   CHECK(ptxgen_buffer_span(nullptr).address == 0);
   CHECK(ptxgen_buffer_span(nullptr).bytes == 0);

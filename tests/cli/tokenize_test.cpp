@@ -86,7 +86,7 @@ TEST_CASE("tokenize --decode prints the text of ids") {
   CHECK(json::parse(model.out({"--decode", "261", "--json"})) == json{{"text", "ab"}});
 }
 
-TEST_CASE("tokenize --chat applies the file's template to turns") {
+TEST_CASE("tokenize --chat applies the file's template to messages") {
   const Model model;
   const std::string text =
       "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>assistant\n";

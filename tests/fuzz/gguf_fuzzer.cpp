@@ -8,6 +8,7 @@
 
 #include "model/printable.hpp"
 #include "ptxgen/model/gguf.hpp"
+#include "ptxgen/model/tokenizer.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace {
@@ -51,6 +52,30 @@ void check_tensors(const gguf::File& file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
+// Ids of the vocabulary for any text, here that of all tokens; and back, in one piece or in parts.
+void check_tokenizer(const gguf::File& file) {
+  try {
+    const model::Tokenizer tokenizer = model::Tokenizer::read(file);
+    const gguf::Value& tokens = file.array("tokenizer.ggml.tokens", gguf::ValueType::string);
+    std::string text(reinterpret_cast<const char*>(tokens.bytes().data()), tokens.bytes().size());
+    text += "a<s>ab b\xff\n\n 12";
+    for (const bool parse_special : {false, true}) {
+      const auto ids =
+          tokenizer.encode(text, {.add_special = true, .parse_special = parse_special});
+      for (const std::uint32_t id : ids) require(id < tokenizer.size());
+      model::TextStream stream(tokenizer);
+      std::string joined;
+      for (const std::uint32_t id : ids) joined += stream.push(id);
+      joined += stream.finish();
+      require(joined == tokenizer.decode(ids));
+    }
+    for (const std::uint32_t id : tokenizer.ends()) require(tokenizer.is_end(id));
+    (void)tokenizer.chat({});
+  } catch (const Error& error) {
+    require(error.stage == Stage::Io && !error.code.empty() && error.file == "input");
+  }
+}
+
 // What is opened is inside the input; what is refused has a code and a place.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
@@ -61,6 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_value(entry.value, bytes);
     }
     check_tensors(file, bytes);
+    check_tokenizer(file);
   } catch (const Error& error) {
     require(error.stage == Stage::Io && !error.code.empty());
     require(error.message.find(" at byte ") != std::string::npos);

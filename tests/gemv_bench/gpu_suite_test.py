@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # tests/gemv_bench/gpu_suite_test.py - scripts/gpu-suite, rehearsed on the emulator
-"""gpu_suite_test.py SCRIPT PTXGEN GEMV_BENCH FUNCTIONAL: a few steps of it, its report and its exit codes."""
+"""gpu_suite_test.py SCRIPT PTXGEN GEMV_BENCH FUNCTIONAL WRITE_MODEL: a few steps of it, its report and its exit codes."""
 import json
 import os
 import shutil
@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-script, ptxgen, gemv_bench, functional = (Path(argument).resolve() for argument in sys.argv[1:5])
+script, ptxgen, gemv_bench, functional, write_model = (
+    Path(argument).resolve() for argument in sys.argv[1:6])
 
 
 def check(condition, reason, said=""):
@@ -78,6 +79,23 @@ with tempfile.TemporaryDirectory() as name:
     check("| E1 | 4096 x 4096 f32 isolated: < 100 us | n/a |" in summary, "a verdict", summary)
     usage = run(suite, "--help")[1]
     check("bench-*.csv" in usage and "PTXGEN_STEP_SECONDS" in usage, "what it leaves", usage)
+
+    # Each model file: generation, logits beside the emulator's, perplexity.
+    modelled, alphabet = work / "modelled", work / "alphabet.gguf"
+    subprocess.run([str(write_model), str(alphabet)], check=True)
+    status, said, last = run(suite, modelled, "--device", "emulator", "--only", "^model/", "--model",
+                             alphabet)
+    check(status == 0, f"models exit with {status}", said)
+    check(last == "3 passed, 0 failed, 0 skipped", f"the last line is {last!r}", said)
+    for step, key in (("generate", "tokens_per_second"), ("perplexity", "perplexity")):
+        text = (modelled / f"model-alphabet-{step}.json").read_text(encoding="utf-8")
+        check(json.loads(text)[key] > 0, f"{key} of the model", text)
+    text = (modelled / "model-alphabet-logits.json").read_text(encoding="utf-8")
+    check(json.loads(text)["logits_nmse"] == 0, "the emulator agrees with itself", text)
+    check(json.loads(text)["logits_compared"] == 14, "positions compared", text)
+    summary = (modelled / "summary.md").read_text(encoding="utf-8")
+    check("## Models" in summary and "| alphabet | " in summary, "the summary has models", summary)
+    check(run(suite, out, "--model", work / "none.gguf")[0] == 2, "a model file that is not there")
 
     # A GPU that is not there is skipped loudly; nothing is run.
     nothing = "/nonexistent/libcuda.so.1"

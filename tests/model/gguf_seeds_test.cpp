@@ -5,6 +5,7 @@
 #include <map>
 
 #include "model/gguf_writer.hpp"
+#include "model/tokenizer/vocabulary_writer.hpp"
 #include "ptxgen/model/gguf.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
@@ -35,11 +36,34 @@ GgufWriter nested() {
   return writer;
 }
 
+VocabularyWriter pieces() {
+  VocabularyWriter writer;
+  writer.model = "llama";
+  writer.add("<unk>", 0, TokenType::Unknown)
+      .add("<s>", 0, TokenType::Control)
+      .add("a")
+      .add("b", -1);
+  writer.add("ab", -2).add("\xe2\x96\x81", -3).add("<0x0A>", 0, TokenType::Byte);
+  writer.add("aa", 0, TokenType::UserDefined).add("aab", 0, TokenType::UserDefined);
+  return writer.text("tokenizer.chat_template", "<start_of_turn><end_of_turn>first_user_prefix");
+}
+
+VocabularyWriter pairs(const std::string& pre) {
+  VocabularyWriter writer;
+  writer.model = "gpt2";
+  writer.pre = pre;
+  writer.add("a").add("b").add("\xc4\xa0").add("1").add("<s>", 0, TokenType::Control).id("bos", 4);
+  return writer.merge("a", "b").merge("\xc4\xa0", "ab").flag("add_bos_token", true);
+}
+
 // With faults, so that a fuzzer begins on both sides of each check.
 std::map<std::string, std::string> seeds() {
   std::map<std::string, std::string> all = {{"everything.gguf", everything().bytes()},
                                             {"model.gguf", model().bytes()},
-                                            {"nested.gguf", nested().bytes()}};
+                                            {"nested.gguf", nested().bytes()},
+                                            {"pairs.gguf", pairs("llama-bpe").bytes()},
+                                            {"pairs_smollm.gguf", pairs("smollm").bytes()},
+                                            {"pieces.gguf", pieces().bytes()}};
   GgufWriter old = model();
   old.version = 2;
   all["version_2.gguf"] = old.bytes();
@@ -90,6 +114,13 @@ TEST_CASE("seeds with a fault are refused, the others are opened") {
   }
   CHECK(outcomes ==
         "dims.gguf out-of-file\neverything.gguf opened\nmodel.gguf opened\nnested.gguf opened\n"
-        "overlap.gguf overlap\npromise.gguf truncated\ntwice.gguf duplicate-name\n"
+        "overlap.gguf overlap\npairs.gguf opened\npairs_smollm.gguf opened\npieces.gguf opened\n"
+        "promise.gguf truncated\ntwice.gguf duplicate-name\n"
         "version_2.gguf opened\n");
+}
+
+TEST_CASE("seeds with a tokenizer give ids") {
+  CHECK(pieces().read().encode("aab ab") == Ids{1, 8, 5, 5, 4});
+  if (Tokenizer::supported_pre_tokenizers().empty()) return;
+  CHECK(pairs("smollm").read().encode("ab ab1") == Ids{4, 5, 6, 3});
 }

@@ -28,11 +28,11 @@ struct ModelBench {
   Context context;
   model::Model model;
 
-  explicit ModelBench(const ToyShape& shape)
+  explicit ModelBench(const ToyShape& shape, const model::ModelOptions& options = model_options())
       : toy(make_toy(shape)),
         device(Device::open("emulator", model_settings())),
         context(device),
-        model(context, gguf::File::view(as_bytes(toy.bytes), "toy.gguf"), model_options()) {
+        model(context, gguf::File::view(as_bytes(toy.bytes), "toy.gguf"), options) {
     device.clear_findings();
   }
 };

@@ -88,7 +88,10 @@ TEST_CASE("sequences side by side give what each alone gives") {
       Tokens next;
       for (std::uint32_t i = 0; i < 3; ++i) {
         INFO(step << ' ' << i);
-        CHECK(logits_of(together, i) == logits_of(alone[i]));
+        const std::vector<float> expected = logits_of(alone[i]);
+        const std::vector<double> exact(expected.begin(), expected.end());
+        CHECK(nmse(exact, logits_of(together, i)) <= 1e-12);
+        if (architecture == Architecture::llama) CHECK(logits_of(together, i) == expected);
         CHECK(together.greedy(i) == alone[i].greedy());
         CHECK(together.position(i) == alone[i].position());
         next.push_back(together.greedy(i));

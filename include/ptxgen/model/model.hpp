@@ -20,6 +20,10 @@ struct LoadProgress {
 struct ModelOptions {
   LauncherOptions launcher;
   LoadProgress progress;
+  /// On an emulated device, the GEMV plans of the GPU that it stands for. Otherwise plans with more
+  /// rows for each warp are used there, unless `launcher` or its settings have plans: registers do
+  /// not matter to the emulator, and preparing x costs it most.
+  bool gpu_plans = false;
 };
 
 /// A decoder whose weights are on a device, once, as stored in the file. Sessions share it.

@@ -1,4 +1,4 @@
-// ptxgen/model/tokenizer.hpp - text to token ids and back, as a GGUF file says
+// ptxgen/model/tokenizer.hpp - text to token ids and back, by a GGUF file
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct DecodeOptions {
   bool continues = false;  ///< the tokens go on after others: a space at their begin is one
 };
 
-/// One turn of a conversation. Roles are those of the template: "system", "user", "assistant".
+/// A message of a conversation. Roles are those of the template: "system", "user", "assistant".
 struct ChatMessage {
   std::string role;
   std::string content;
@@ -81,7 +81,7 @@ class Tokenizer {
 
   [[nodiscard]] std::optional<std::uint32_t> bos() const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> eos() const noexcept;
-  /// The end of a turn of a conversation.
+  /// The end of a message of a conversation.
   [[nodiscard]] std::optional<std::uint32_t> eot() const noexcept;
   /// Where generation stops: `eos`, `eot` and tokens known to end a text; ascending.
   [[nodiscard]] std::span<const std::uint32_t> ends() const noexcept;
@@ -106,7 +106,7 @@ class Tokenizer {
   /// The text of a conversation in the form that the file's template gives, which must be the
   /// template of SmolLM2 (ChatML) or of Gemma 2 or 3; to be encoded with `parse_special`, and
   /// without a second begin of text: `encode` adds it.
-  /// With `add_generation_prompt` it ends with the start of the assistant's turn.
+  /// With `add_generation_prompt` it ends with the start of the assistant's message.
   [[nodiscard]] std::string chat(std::span<const ChatMessage> messages,
                                  bool add_generation_prompt = true) const;
 

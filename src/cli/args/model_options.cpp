@@ -54,19 +54,4 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
   command.add_flag("--json", options.json, "one JSON document: " + json_help);
 }
 
-std::vector<std::uint32_t> token_list(std::string_view option, std::string_view text) {
-  std::vector<std::uint32_t> tokens;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view part = text.substr(begin, end - begin);
-    const auto id = parse_whole(part, 0, std::numeric_limits<std::uint32_t>::max());
-    if (!id) {
-      throw UsageError(format_text("{}: expects token ids as 1,2,3, not '{}'", option, part));
-    }
-    tokens.push_back(static_cast<std::uint32_t>(*id));
-    begin = end + 1;
-  }
-  return tokens;
-}
-
 }  // namespace ptxgen::cli

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli_common/command_line.hpp"
 #include "ptxgen/emulator/report/rules.hpp"
@@ -32,8 +31,5 @@ struct ModelOptions {
 /// `options` must live as long as the command. `context_help`: the default of `--context`.
 void add_model_options(Command& command, ModelOptions& options, const std::string& context_help,
                        const std::string& json_help);
-
-/// `1,2,3`. Throws `UsageError` that begins with `option`.
-[[nodiscard]] std::vector<std::uint32_t> token_list(std::string_view option, std::string_view text);
 
 }  // namespace ptxgen::cli

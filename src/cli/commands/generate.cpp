@@ -10,6 +10,7 @@
 #include "cli/commands/bench_rules.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/generation.hpp"
+#include "cli/commands/logits_comparison.hpp"
 #include "cli/commands/model_prompt.hpp"
 #include "cli/output/array_file.hpp"
 #include "cli/output/generation_text.hpp"
@@ -32,6 +33,7 @@ struct Options {
   bool ignore_eos = false;
   bool stats = false;
   std::string logits;
+  std::string compare_logits;
   std::vector<std::string> dump_layer;
 };
 
@@ -106,6 +108,10 @@ double measured_copy(const model::Model& model) {
 ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob& job,
                      const std::string& chat_template) {
   LayerDumps dumps(options.dump_layer, run.config().layers);
+  std::optional<ReferenceLogits> reference;
+  if (!options.compare_logits.empty()) {
+    reference = read_reference(options.compare_logits, run.config().vocabulary);
+  }
   const model::Model& model = run.load();
   model::SessionOptions how;
   how.context = run.context_size(options.model.context);
@@ -123,8 +129,12 @@ ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob&
     write_array(options.logits, result.logits,
                 std::array{result.logits.size() / vocabulary, vocabulary});
   }
-  GenerationReport report{run,           model, session,      job, result, printer.text(),
-                          chat_template, {},    options.stats};
+  GenerationReport report{run,           model, session,       job, result, printer.text(),
+                          chat_template, {},    options.stats, {}};
+  if (reference) {
+    report.comparison =
+        compare_logits(result.logits, *reference, job.prompt.size(), run.config().vocabulary);
+  }
   if (!run.emulated() && result.steps != 0) report.copy_gb_per_s = measured_copy(model);
   if (options.model.json) {
     write_output(options.model.output, text_of(to_json(report)));
@@ -132,6 +142,7 @@ ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob&
     if (!options.model.output.empty()) write_output(options.model.output, printer.printed());
     std::cerr << to_text(report);
   }
+  if (report.comparison && !report.comparison->ok()) return kFound;
   return verdict(run.findings());
 }
 
@@ -139,7 +150,11 @@ ExitCode generate_command(const Options& options) {
   GenerationJob job;
   job.max_tokens = options.count;
   job.sampler = sampler_of(options);
-  job.all_logits = !options.logits.empty();
+  job.all_logits = !options.logits.empty() || !options.compare_logits.empty();
+  if (!options.compare_logits.empty() && job.sampler.temperature != 0) {
+    throw UsageError(
+        "--compare-logits: tokens that are drawn differ; add --greedy, here and there");
+  }
   options.prompt.check();
   (void)options.model.cache_type();
   (void)options.model.rules();
@@ -189,6 +204,8 @@ void add_generate(CLI::App& app, int& exit_code) {
                    "launches, lane instructions and time by kernel, and memory");
   command.add_option("--logits", options->logits,
                      "write f32 [positions, vocabulary] there, a NumPy file");
+  command.add_option("--compare-logits", options->compare_logits,
+                     "logits of another --greedy run (--logits): NMSE; above 1e-6 exit with 1");
   command
       .add_option("--dump-layer", options->dump_layer,
                   "N[:NAME] FILE.npy, repeatable: an output of layer N at every position")

@@ -1,6 +1,7 @@
 // src/cli/commands/model_prompt.cpp - the text that a model is given
 #include "cli/commands/model_prompt.hpp"
 
+#include "cli/output/tokens_text.hpp"
 #include "cli_common/files.hpp"
 #include "cli_common/program.hpp"
 #include "support/format.hpp"
@@ -57,7 +58,7 @@ Prompt read_prompt(ModelRun& run, const PromptOptions& options) {
   Prompt prompt;
   if (options.as_tokens()) {
     prompt.option = "--tokens";
-    prompt.tokens = token_list("--tokens", options.tokens);
+    prompt.tokens = token_ids("--tokens", options.tokens);
     run.check_tokens("--tokens", prompt.tokens);
     return prompt;
   }

@@ -54,7 +54,7 @@ std::vector<std::string> texts_of(const Options& options) {
   return options.texts;
 }
 
-// A conversation of which the texts are the turns; the user begins.
+// A conversation with these messages; the user begins.
 std::string conversation(const model::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   std::vector<model::ChatMessage> messages;
   for (const std::string& text : texts) {
@@ -104,7 +104,7 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   command.add_option("-f,--file", options->file, "a file with the text, or - for stdin");
   command.add_flag("--null", options->null, "texts in --file are separated by NUL bytes");
   command.add_flag("--chat", options->chat,
-                   "the texts are turns of a conversation, the user's first; the file's chat "
+                   "the texts are messages of a conversation, the user's first; the file's chat "
                    "template makes them one text");
   command.add_flag("--no-special", options->no_special,
                    "without the begin and end of text that the file asks for");

@@ -96,6 +96,15 @@ std::string roofline_text(const GenerationReport& report) {
   return text;
 }
 
+std::string comparison_text(const LogitsComparison& comparison) {
+  return format_text(
+      "nmse {:.3g} over {}{}{}", comparison.nmse, count_text(comparison.positions, "position"),
+      comparison.first_difference
+          ? format_text(", another top token at position {}", *comparison.first_difference)
+          : "",
+      comparison.ok() ? "" : format_text("; WRONG: expects at most {:g}", kMaxLogitsNmse));
+}
+
 }  // namespace
 
 json to_json(const GenerationReport& report) {
@@ -132,6 +141,13 @@ json to_json(const GenerationReport& report) {
     document["roofline_share"] = achieved / read_rate(gpu_of(report.run.device()));
     if (report.copy_gb_per_s) document["copy_gb_per_s"] = *report.copy_gb_per_s;
     if (report.copy_gb_per_s) document["copy_share"] = achieved / *report.copy_gb_per_s;
+  }
+  if (report.comparison) {
+    const LogitsComparison& comparison = *report.comparison;
+    document["logits_nmse"] = comparison.nmse;
+    document["logits_compared"] = comparison.positions;
+    document["logits_first_difference"] =
+        comparison.first_difference ? json(*comparison.first_difference) : json(nullptr);
   }
   if (report.by_kernel) document["kernels"] = kernels_json(report);
   return document;
@@ -171,6 +187,7 @@ std::string to_text(const GenerationReport& report) {
       row("roofline", roofline_text(report));
     }
   }
+  if (report.comparison) row("logits", comparison_text(*report.comparison));
   if (!report.by_kernel) return text;
   row("memory", format_text("{} resident at most, {} on the device for the session",
                             megabytes(static_cast<double>(peak_resident_bytes())),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands/generation.hpp"
+#include "cli/commands/logits_comparison.hpp"
 
 namespace ptxgen::cli {
 
@@ -20,6 +21,7 @@ struct GenerationReport {
   std::string chat_template;            ///< that was applied, or empty
   std::optional<double> copy_gb_per_s;  ///< measured beside, on a GPU
   bool by_kernel = false;               ///< the launches of a token, by kernel
+  std::optional<LogitsComparison> comparison;
 
   /// What one step reads.
   [[nodiscard]] double bytes_per_token() const noexcept {

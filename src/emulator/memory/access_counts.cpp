@@ -37,6 +37,24 @@ class SectorCounter {
   unsigned sectors_ = 0;
 };
 
+/// Whether no bank has two distinct words, for lanes of an access of whole words.
+bool without_conflict(const std::uint64_t* offsets, std::uint32_t mask, unsigned bytes) noexcept {
+  std::array<std::uint64_t, 32> word_of;  // of the banks in `used`
+  std::uint32_t used = 0;
+  for (; mask != 0; mask &= mask - 1) {
+    const std::uint64_t offset = offsets[std::countr_zero(mask)];
+    if (offset % 4 != 0) return false;
+    const std::uint64_t end = (offset + bytes) / 4;
+    for (std::uint64_t word = offset / 4; word < end; ++word) {
+      const auto bank = static_cast<std::uint32_t>(word % 32);
+      if ((used >> bank & 1u) != 0 && word_of[bank] != word) return false;
+      word_of[bank] = word;
+      used |= 1u << bank;
+    }
+  }
+  return true;
+}
+
 /// The maximum over banks of the distinct words in a bank, for some lanes of an access.
 unsigned worst_bank(const std::uint64_t* offsets, std::uint32_t mask, unsigned bytes) noexcept {
   // Distinct words of each bank: at most 32 lanes with 5 words each (16 misaligned bytes).
@@ -108,7 +126,8 @@ WavefrontCount count_wavefronts(const std::uint64_t offsets[32], std::uint32_t m
     const std::uint32_t phase = mask & ((0xffffffffu >> (32 - lanes)) << first);
     if (phase == 0) continue;
     ++made.ideal;
-    made.wavefronts += worst_bank(offsets, phase, bytes);
+    const bool one = bytes % 4 == 0 && without_conflict(offsets, phase, bytes);
+    made.wavefronts += one ? 1 : worst_bank(offsets, phase, bytes);
   }
   return made;
 }

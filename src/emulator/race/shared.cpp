@@ -233,7 +233,51 @@ bool SharedRaces::write_run(Now& now, std::uint32_t first, std::uint32_t count,
 void SharedRaces::by_address(Now& now) {
   // Lanes that read or atomically update the same bytes count as one access.
   const AddressGroups groups = group_by_address(now.access);
-  for (std::uint32_t i = 0; i < groups.count; ++i) range(now, groups.lanes[i], groups.address[i]);
+  const bool simple =
+      now.mark == Mark::WeakRead && !now.pending && now.block == rank_ && now.access.bytes % 4 == 0;
+  for (std::uint32_t i = 0; i < groups.count; ++i) {
+    if (simple && read_whole(now, groups.lanes[i], groups.address[i])) continue;
+    range(now, groups.lanes[i], groups.address[i]);
+  }
+}
+
+/// Weak reads of whole granules whose last write is ordered before by a barrier or was the warp's
+/// own: what `range` does in that case. False, with nothing changed, in others.
+bool SharedRaces::read_whole(const Now& now, std::uint32_t lanes, std::uint64_t address) {
+  const std::uint64_t bytes = now.access.bytes;
+  if (address % 4 != 0 || address >= bytes_ || bytes > bytes_ - address) return false;
+  const auto first = static_cast<std::uint32_t>(address / 4);
+  const auto end = first + static_cast<std::uint32_t>(bytes / 4);
+  const std::uint32_t warp_bit = 1u << now.warp;
+  const auto warp_part = static_cast<Stamp>(now.warp << 5);
+  const Tick together = order_.together(now.warp);
+  const Stamp old = stamp(order_.floor() + 1, 0);
+  const Stamp warp_old = stamp(together + 1, 0);
+  const std::uint32_t read_old = (order_.floor() + 1) << 2;
+  const std::uint32_t read_warp_old = (together + 1) << 2;
+  const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
+  // Whether the reads so far are forgotten, or another reader can be added to them.
+  const auto starts = [&](std::uint32_t i) {
+    return read_[i] < read_old || (reader_warps_[i] == warp_bit && read_[i] < read_warp_old);
+  };
+  for (std::uint32_t i = first; i < end; ++i) {
+    const Stamp w = written_[i];
+    if (w >= old && !((w & (31 << 5)) == warp_part && w < warp_old)) return false;
+    if (starts(i)) continue;
+    const std::uint32_t warps = reader_warps_[i];
+    const bool adds = warps == warp_bit || lanes == reader_lanes_[i];
+    if ((read_[i] & 3u) != 0 || read_[i] < unreleased || !adds) return false;
+  }
+  const std::uint32_t tick = order_.now() << 2;
+  for (std::uint32_t i = first; i < end; ++i) {
+    const bool anew = starts(i);
+    const bool own = anew || reader_warps_[i] == warp_bit;
+    reader_lanes_[i] = anew ? lanes : own ? reader_lanes_[i] | lanes : reader_lanes_[i];
+    reader_warps_[i] = own ? warp_bit : reader_warps_[i] | warp_bit;
+    read_[i] = tick;
+    read_statement_[i] = now.statement;
+  }
+  return true;
 }
 
 void SharedRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {

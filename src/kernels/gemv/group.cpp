@@ -16,7 +16,6 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kName = Describe<GemvGroup>::text.name;
-constexpr std::uint32_t kWarpRows = 2;  // with 4, registers spill before sm_90
 constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 
 [[noreturn]] void refuse(std::string message) {
@@ -27,6 +26,7 @@ constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 
 void check_group(const GemvGroup& spec) {
   check_parameters(spec);
+  if (spec.warp_rows == 6) refuse("warp_rows is 6; it is 2, 4 or 8");
   if (spec.gate == GemvGate::None) return;
   if (spec.n0 != spec.n1) {
     refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
@@ -81,10 +81,15 @@ gemv::Kit kit_of(KernelBuilder& k, const GemvPlan& plan, const Pointers& at, std
   return kit;
 }
 
-Value<f32> activation(const Value<f32>& x, GemvGate gate) {
-  if (gate == GemvGate::Silu) return x * sigmoid(x, Accuracy::Approximate);
+Accuracy accuracy_of(const GemvGroup& spec) {
+  return spec.precise ? Accuracy::Precise : Accuracy::Approximate;
+}
+
+// The steps of `gelu_tanh` and `swiglu`.
+Value<f32> activation(const Value<f32>& x, const GemvGroup& spec) {
+  if (spec.gate == GemvGate::Silu) return x * sigmoid(x, accuracy_of(spec));
   const Value<f32> cubic = x * x * 0.044715f + 1.0f;
-  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), Accuracy::Approximate);
+  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy_of(spec));
   return x * (t * 0.5f + 0.5f);
 }
 
@@ -118,14 +123,14 @@ Value<f32> with_bias(gemv::Kit& kit, const gemv::Outputs& outputs, const gemv::S
 
 // act(a) * b in the lanes that have outputs.
 void store_gated(gemv::Kit& first, gemv::Kit& second, const gemv::Segment& segment,
-                 const Pointers& at, GemvGate gate) {
+                 const Pointers& at, const GemvGroup& spec) {
   gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
   // The second matrix has its x where the first one's is.
   first.k.bar_sync();
   const gemv::Outputs b =
       gemv::finish_warp(second, gemv::sums_of(second, segment, second.plan.rows));
   const Value<f32> up = with_bias(second, b, segment, at, 1);
-  const Value<f32> active = activation(with_bias(first, a, segment, at, 0), gate);
+  const Value<f32> active = activation(with_bias(first, a, segment, at, 0), spec);
   a.sums[0] = active * up;
   gemv::store_outputs(first, segment, a);
 }
@@ -145,7 +150,7 @@ void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
     gemv::Kit second = kit_of(k, plans[1], at, 1);
     gemv::place(first);
     gemv::place(second);
-    store_gated(first, second, strip_of(plans[0], block), at, spec.gate);
+    store_gated(first, second, strip_of(plans[0], block), at, spec);
   };
   if (spec.n2 == 0) {
     emit();
@@ -197,7 +202,7 @@ GemvPlan GemvGroup::plan(std::uint32_t i) const {
   plan.load_bytes = widest_load(p);
   plan.warps_out = warps_of(*this);
   plan.unroll = 1;
-  plan.rows = kWarpRows / plan.warp_outputs();  // of one row, as `rows` is still 1
+  plan.rows = warp_rows / plan.warp_outputs();  // of one row, as `rows` is still 1
   plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return plan;
 }
@@ -226,7 +231,7 @@ BuiltKernel GemvGroup::build(const ptx::Target& target) const {
 LaunchGeometry GemvGroup::geometry() const {
   check_group(*this);
   LaunchGeometry geometry =
-      one_dimensional(kName, n0, warps_of(*this) * kWarpRows, 32 * warps_of(*this));
+      one_dimensional(kName, n0, warps_of(*this) * warp_rows, 32 * warps_of(*this));
   for (std::uint32_t i = 0; i < matrices(); ++i) {
     const auto shared = static_cast<std::uint32_t>(gemv::dynamic_bytes(plan(i)));
     geometry.dynamic_shared_bytes = std::max(geometry.dynamic_shared_bytes, shared);
@@ -255,7 +260,8 @@ KernelKey Describe<GemvGroup>::key(const K& spec) {
   key.values = {pair(spec.k, spec.n0), pair(spec.n1, spec.n2),
                 type(spec.w0, 0) | type(spec.w1, 8) | type(spec.w2, 16) | type(spec.x, 24) |
                     type(spec.y, 32) | static_cast<std::uint64_t>(spec.gate) << 40 |
-                    std::uint64_t{spec.bias} << 48};
+                    std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.precise} << 49 |
+                    std::uint64_t{spec.warp_rows} << 56};
   return key;
 }
 
@@ -290,8 +296,8 @@ void Describe<GemvGroup>::reference(const K& spec, HostOperands& host) {
   }
 }
 
-// The errors of the sums; with a gate those of the approximate exp or tanh as well, 2^-10 of the
-// argument's magnitude at most (kMathBounds), and two products.
+// The errors of the sums; with a gate those of its exp or tanh as well, 2^-10 of the argument's
+// magnitude at most (kMathBounds), and two products.
 ErrorBound Describe<GemvGroup>::bound(const K& spec) {
   ErrorBound bound{};
   for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
@@ -299,7 +305,7 @@ ErrorBound Describe<GemvGroup>::bound(const K& spec) {
   }
   if (spec.gate == GemvGate::None) return bound;
   const std::string_view function = spec.gate == GemvGate::Silu ? "sigmoid" : "tanh";
-  const MathBound& math = math_bound(function, Accuracy::Approximate);
+  const MathBound& math = math_bound(function, accuracy_of(spec));
   return {.relative = 3 * bound.relative + (math.ulp + 6) * 0x1p-23, .absolute = 1e-36};
 }
 

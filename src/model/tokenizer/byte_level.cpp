@@ -7,7 +7,7 @@ namespace ptxgen::inline v0::model {
 
 namespace {
 
-constexpr bool stands_for_itself(std::uint32_t byte) {
+constexpr bool is_visible(std::uint32_t byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
@@ -23,7 +23,7 @@ constexpr Tables make_tables() {
   tables.bytes.fill(256);
   std::uint32_t others = 0x100;
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    const std::uint32_t code = stands_for_itself(byte) ? byte : others++;
+    const std::uint32_t code = is_visible(byte) ? byte : others++;
     tables.bytes[code] = static_cast<std::uint16_t>(byte);
     tables.sizes[byte] = code < 0x80 ? 1 : 2;
     if (code < 0x80) {

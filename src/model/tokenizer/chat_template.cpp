@@ -62,17 +62,17 @@ std::string_view trimmed(std::string_view text) {
 std::string chat_ml(const std::string& file, std::span<const ChatMessage> messages,
                     std::string_view system, bool add_generation_prompt) {
   std::string text;
-  const auto turn = [&](std::string_view role, std::string_view content) {
+  const auto add = [&](std::string_view role, std::string_view content) {
     text += format_text("<|im_start|>{}\n{}<|im_end|>\n", role, content);
   };
   if (!system.empty() && (messages.empty() || messages.front().role != "system")) {
-    turn("system", system);
+    add("system", system);
   }
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (!is_known_role(messages[i].role)) {
       bad_message(file, i, messages[i], "expects system, user or assistant");
     }
-    turn(messages[i].role, messages[i].content);
+    add(messages[i].role, messages[i].content);
   }
   if (add_generation_prompt) text += "<|im_start|>assistant\n";
   return text;
@@ -81,7 +81,7 @@ std::string chat_ml(const std::string& file, std::span<const ChatMessage> messag
 std::string gemma(const std::string& file, std::span<const ChatMessage> messages, bool with_system,
                   bool add_generation_prompt) {
   std::string text;
-  std::string prefix;  // of the first turn
+  std::string prefix;  // of the first message
   std::size_t first = 0;
   if (!messages.empty() && messages.front().role == "system") {
     if (!with_system) {

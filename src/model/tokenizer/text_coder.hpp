@@ -1,4 +1,4 @@
-// src/model/tokenizer/text_coder.hpp - what the two kinds of tokenizers do in their own way
+// src/model/tokenizer/text_coder.hpp - what each kind of tokenizer does differently
 #pragma once
 
 #include <cstdint>

@@ -50,9 +50,9 @@ std::string TextStream::push(std::uint32_t id) {
   // The token first: what throws leaves the stream as it was.
   const std::string piece = tokenizer_->piece_after(after_token_, id, options_);
   std::string text = kept_ + piece;
-  const std::size_t whole = text.size() - incomplete_bytes(text);
-  kept_ = text.substr(whole);
-  text.resize(whole);
+  const std::size_t complete = text.size() - incomplete_bytes(text);
+  kept_ = text.substr(complete);
+  text.resize(complete);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// src/model/tokenizer/tokenizer.cpp - text to token ids and back, as a GGUF file says
+// src/model/tokenizer/tokenizer.cpp - text to token ids and back, by a GGUF file
 #include "ptxgen/model/tokenizer.hpp"
 
 #include <algorithm>

@@ -18,9 +18,9 @@ namespace {
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
 
-// Texts that end a turn, in the models that have them.
-constexpr std::array<std::string_view, 4> kTurnEnds = {"<|eot_id|>", "<|im_end|>", "<|end|>",
-                                                       "<end_of_turn>"};
+// Texts that end a message, in the models that have them.
+constexpr std::array<std::string_view, 4> kMessageEnds = {"<|eot_id|>", "<|im_end|>", "<|end|>",
+                                                          "<end_of_turn>"};
 // Texts that end generation, too.
 constexpr std::array<std::string_view, 3> kTextEnds = {"<|endoftext|>", "<|end_of_text|>",
                                                        "<|eom_id|>"};
@@ -135,14 +135,14 @@ void Vocabulary::read_special(const gguf::File& gguf, TokenizerKind kind) {
 }
 
 void Vocabulary::find_ends(const gguf::File& gguf) {
-  for (const std::string_view text : kTurnEnds) {
+  for (const std::string_view text : kMessageEnds) {
     if (!eot && find(text) != kNoToken) eot = find(text);
   }
   const auto eom = id_of(gguf, "tokenizer.ggml.eom_token_id", std::nullopt);
   for (const auto& id : {eos, eot, eom}) {
     if (id) text_ends.push_back(*id);
   }
-  for (const std::string_view text : kTurnEnds) {
+  for (const std::string_view text : kMessageEnds) {
     if (find(text) != kNoToken) text_ends.push_back(find(text));
   }
   for (const std::string_view text : kTextEnds) {

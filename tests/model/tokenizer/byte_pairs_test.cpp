@@ -151,7 +151,7 @@ TEST_CASE("pieces of smollm") {
   CHECK(smollm("abc123 456") == Pieces{"abc", "1", "2", "3", " ", "4", "5", "6"});
   CHECK(smollm("I've 2 cats") == Pieces{"I", "'ve", " ", "2", " cats"});
   CHECK(smollm("\xd9\xa1\xd9\xa2") == Pieces{"\xd9\xa1", "\xd9\xa2"});
-  // White space before a digit ends there: it is not parted.
+  // White space before a digit ends there: none of it goes with the digit.
   CHECK(smollm("a   1") == Pieces{"a", "   ", "1"});
   CHECK(smollm("a   b") == Pieces{"a", "  ", " b"});
 }

@@ -81,9 +81,9 @@ class LlamaCpp:
         vocabulary = self.library.llama_model_get_vocab(model)
         lists = []
         for text in texts:
-            room = len(text) + 8
-            ids = (ctypes.c_int32 * room)()
-            count = self.library.llama_tokenize(vocabulary, text, len(text), ids, room, True, parse_special)
+            limit = len(text) + 8
+            ids = (ctypes.c_int32 * limit)()
+            count = self.library.llama_tokenize(vocabulary, text, len(text), ids, limit, True, parse_special)
             assert count >= 0, f"llama.cpp: {count} for {text!r}"
             lists.append(list(ids[:count]))
         self.library.llama_model_free(model)

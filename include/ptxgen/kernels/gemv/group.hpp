@@ -33,6 +33,9 @@ struct GemvGroup {
       ElementType::f32;  ///< of outputs and biases: f32, f16 or bf16, as `GemvProblem::y`
   GemvGate gate = GemvGate::None;
   bool bias = false;  ///< each matrix has one, of its n values
+  /// Of a matrix for each warp. With more, x is read less often and takes more registers.
+  std::uint32_t warp_rows = 2;
+  bool precise = false;  ///< the gate's exp, division or tanh rounded as the precise forms
 
   struct Operands {
     DeviceRange y0{}, y1{}, y2{}, w0{}, w1{}, w2{}, bias0{}, bias1{}, bias2{}, x{};
@@ -71,7 +74,11 @@ struct Describe<GemvGroup> {
           .specializes(),
       choice<&K::y, kFloatTypes>("y", "type of outputs and biases").specializes(),
       choice<&K::gate, kGemvGates>("gate", "silu or gelu: y0 = act(y0) * y1").specializes(),
-      flag<&K::bias>("bias", "n elements are added to each").specializes()};
+      flag<&K::bias>("bias", "n elements are added to each").specializes(),
+      number<&K::warp_rows>("warp_rows", 2, 8, "rows of a matrix for each warp: 2, 4 or 8")
+          .multiple_of(2)
+          .specializes(),
+      flag<&K::precise>("precise", "precise exp and division, or tanh, of the gate").specializes()};
   static constexpr auto kW0 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n0; };
   static constexpr auto kW1 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n1; };
   static constexpr auto kW2 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n2; };
@@ -134,7 +141,17 @@ struct Describe<GemvGroup> {
                                  .w2 = kHalf,
                                  .x = kHalf,
                                  .bias = true},
-                                {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0, .w0 = kQ4, .w1 = kQ4}};
+                                {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0, .w0 = kQ4, .w1 = kQ4},
+                                {.k = 576,
+                                 .n0 = 100,
+                                 .n1 = 100,
+                                 .n2 = 0,
+                                 .w0 = ElementType::q4_1,
+                                 .w1 = ElementType::q5_0,
+                                 .gate = GemvGate::Gelu,
+                                 .bias = true,
+                                 .warp_rows = 8,
+                                 .precise = true}};
 };
 
 }  // namespace ptxgen::inline v0

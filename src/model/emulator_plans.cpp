@@ -1,0 +1,45 @@
+// src/model/emulator_plans.cpp - GEMV plans that suit the emulator
+#include "model/emulator_plans.hpp"
+
+#include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::model {
+
+namespace {
+
+constexpr std::uint32_t kWarps = 8;
+constexpr std::uint32_t kRows = 8;  // of a warp
+
+bool can_run(const GemvGroup& group, const ptx::Target& target) {
+  try {
+    for (std::uint32_t i = 0; i < group.matrices(); ++i) check(group.plan(i), target);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
+  // Lanes read rows of other types with several loads in flight, and x directly.
+  if (problem.layout != GemvLayout::R || !is_block_format(problem.weights)) return std::nullopt;
+  GemvPlan plan;
+  plan.problem = problem;
+  plan.load_bytes = widest_load(problem);
+  plan.warps_out = kWarps;
+  plan.unroll = 1;
+  plan.rows = kRows / plan.warp_outputs();  // of one row, as `rows` is still 1
+  plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  return TunedGemv{plan, "many rows of a warp, for the emulator"};
+}
+
+std::uint32_t most_warp_rows(GemvGroup group, const ptx::Target& target) {
+  for (group.warp_rows = kRows; group.warp_rows > 2; group.warp_rows /= 2) {
+    if (can_run(group, target)) break;
+  }
+  return group.warp_rows;
+}
+
+}  // namespace ptxgen::inline v0::model

@@ -1,0 +1,18 @@
+// src/model/emulator_plans.hpp - GEMV plans that suit the emulator
+#pragma once
+
+#include "ptxgen/kernels/gemv/group.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
+
+namespace ptxgen::inline v0::model {
+
+/// Blocks of many rows, each of which prepares x once.
+class EmulatorPlans final : public GemvPlanSource {
+ public:
+  [[nodiscard]] std::optional<TunedGemv> find(const GemvProblem& problem) const override;
+};
+
+/// The most rows for each warp with which the target can run the group.
+[[nodiscard]] std::uint32_t most_warp_rows(GemvGroup group, const ptx::Target& target);
+
+}  // namespace ptxgen::inline v0::model
