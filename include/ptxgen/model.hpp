@@ -4,6 +4,7 @@
 #include "ptxgen/support/language.hpp"
 
 #include "ptxgen/model/config.hpp"
+#include "ptxgen/model/estimate.hpp"
 #include "ptxgen/model/generate.hpp"
 #include "ptxgen/model/gguf.hpp"
 #include "ptxgen/model/gguf_types.hpp"

@@ -3,5 +3,6 @@
 
 #include "ptxgen/support/language.hpp"
 
+#include "ptxgen/optimize/grid_wait.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/optimize/passes.hpp"

@@ -14,29 +14,6 @@ namespace ptxgen::cli {
 
 namespace {
 
-const DecoderModel& model_named(const std::string& name) {
-  if (const DecoderModel* model = find_decoder_model(name)) return *model;
-  std::string known;
-  for (const DecoderModel& model : decoder_models()) {
-    known += format_text("{}{}", known.empty() ? "" : ", ", model.name);
-  }
-  throw UsageError(
-      format_text("--model {}: there is no such model in the table; there are: {}", name, known));
-}
-
-nlohmann::json model_json(const DecoderModel& model) {
-  return {{"name", model.name},
-          {"card", model.card},
-          {"hidden", model.hidden},
-          {"intermediate", model.intermediate},
-          {"layers", model.layers},
-          {"heads", model.heads},
-          {"kv_heads", model.kv_heads},
-          {"head_dim", model.head_dim},
-          {"vocabulary", model.vocabulary},
-          {"tied_head", model.tied_head}};
-}
-
 TextTable shape_table(const DecodeEstimate& estimate) {
   TextTable table({"matrix", "k", "n", "count", "MB each", "us each", "GB/s", "us in all"});
   for (const EstimatedShape& row : estimate.shapes) {
@@ -50,6 +27,29 @@ TextTable shape_table(const DecodeEstimate& estimate) {
 }
 
 }  // namespace
+
+const DecoderModel& decoder_model(const std::string& name) {
+  if (const DecoderModel* model = find_decoder_model(name)) return *model;
+  std::string known;
+  for (const DecoderModel& model : decoder_models()) {
+    known += format_text("{}{}", known.empty() ? "" : ", ", model.name);
+  }
+  throw UsageError(
+      format_text("--model {}: there is no such model in the table; there are: {}", name, known));
+}
+
+nlohmann::json to_json(const DecoderModel& model) {
+  return {{"name", model.name},
+          {"card", model.card},
+          {"hidden", model.hidden},
+          {"intermediate", model.intermediate},
+          {"layers", model.layers},
+          {"heads", model.heads},
+          {"kv_heads", model.kv_heads},
+          {"head_dim", model.head_dim},
+          {"vocabulary", model.vocabulary},
+          {"tied_head", model.tied_head}};
+}
 
 double EstimatedShape::bytes() const noexcept {
   return static_cast<double>(shape.elements()) * ptxgen::bytes(problem.weights);
@@ -74,9 +74,13 @@ DecodeEstimate estimate_decode(const DecoderModel& model, ElementType weights, b
   return estimate;
 }
 
-void add_decode_options(Command& command, DecodeOptions& options) {
-  command.add_option("--model", options.model, "llama-2-7b and the like").required();
-  command.add_option("--dtype", options.dtype, "of the weights: f32, f16 or bf16")
+void add_decode_options(Command& command, DecodeOptions& options, bool needs_model) {
+  Option model = command.add_option("--model", options.model, "llama-2-7b and the like");
+  if (needs_model) model.required();
+  command
+      .add_option("--dtype", options.dtype,
+                  needs_model ? "of the weights: f32, f16 or bf16"
+                              : "of the weights of --model: f32 to q6_k, or q4_k_m")
       .capture_default_str();
   command.add_flag("--unfused", options.unfused,
                    "q, k, v, gate and up as separate matrices: 7 GEMVs a layer, not 4");
@@ -87,7 +91,7 @@ void add_decode_options(Command& command, DecodeOptions& options) {
 
 DecodeReport decode_report(const DecodeOptions& options) {
   DecodeReport report;
-  report.model = &model_named(options.model);
+  report.model = &decoder_model(options.model);
   report.weights = gemv_type("--dtype " + options.dtype, options.dtype);
   report.fused = !options.unfused;
   return report;
@@ -109,7 +113,7 @@ nlohmann::json to_json(const DecodeReport& report) {
                       {"prediction", to_json(row.choice.prediction)},
                       {"total_us", row.total_us()}});
   }
-  return {{"model", model_json(*report.model)},
+  return {{"model", to_json(*report.model)},
           {"dtype", to_string(report.weights)},
           {"fused", report.fused},
           {"gpu", to_json(report.gpu)},

@@ -41,7 +41,7 @@ struct DecodeEstimate {
 [[nodiscard]] DecodeEstimate estimate_decode(const DecoderModel& model, ElementType weights,
                                              bool fused, const ptx::Gpu& gpu);
 
-/// Options of the commands that predict or measure the GEMVs of one token.
+/// Options of the commands that predict or measure one token, or its GEMVs.
 struct DecodeOptions {
   std::string model;
   std::string dtype = "f16";
@@ -51,7 +51,10 @@ struct DecodeOptions {
   bool json = false;
 };
 /// `options` must live as long as the command.
-void add_decode_options(Command& command, DecodeOptions& options);
+void add_decode_options(Command& command, DecodeOptions& options, bool needs_model = true);
+/// A model of the table. Throws `UsageError` listing them.
+[[nodiscard]] const DecoderModel& decoder_model(const std::string& name);
+[[nodiscard]] nlohmann::json to_json(const DecoderModel& model);
 
 /// An estimate with everything that its report names.
 struct DecodeReport {

@@ -36,10 +36,13 @@ struct Tap {
   std::uint32_t columns = 0;
 };
 
-/// Receives the launches of a forward pass: makes plans of them, or launches them.
+/// Receives the launches of a forward pass: makes plans of them, launches or describes them.
 class Emitter {
  public:
-  Emitter(const Launcher& launcher, const Stream& stream) : launcher_(launcher), stream_(stream) {}
+  /// Only describes.
+  Emitter() = default;
+  Emitter(const Launcher& launcher, const Stream& stream)
+      : launcher_(&launcher), stream_(&stream) {}
   Emitter(const Emitter&) = delete;
   Emitter& operator=(const Emitter&) = delete;
   virtual ~Emitter() = default;
@@ -47,21 +50,25 @@ class Emitter {
   template <class K>
   void operator()(const Step& step, const K& kernel, const typename K::Operands& operands,
                   std::initializer_list<Tap> taps = {}) {
-    if (plans()) {
-      planned(step, launcher_.plan(kernel, operands, stream_), {taps.begin(), taps.size()});
+    if (launcher_ == nullptr) {
+      described(step, kDescription<K>, &kernel);
+    } else if (plans()) {
+      planned(step, launcher_->plan(kernel, operands, *stream_), {taps.begin(), taps.size()});
     } else {
-      launcher_.launch(kernel, operands, stream_);
+      launcher_->launch(kernel, operands, *stream_);
       launched({taps.begin(), taps.size()});
     }
   }
 
  private:
-  [[nodiscard]] virtual bool plans() const = 0;
-  virtual void planned(const Step& step, LaunchPlan plan, std::span<const Tap> taps) = 0;
-  virtual void launched(std::span<const Tap> taps) = 0;
+  [[nodiscard]] virtual bool plans() const { return false; }
+  virtual void planned(const Step&, LaunchPlan, std::span<const Tap>) {}
+  virtual void launched(std::span<const Tap>) {}
+  /// `spec` is a value of the kernel's type.
+  virtual void described(const Step&, const KernelDescription&, const void* /*spec*/) {}
 
-  const Launcher& launcher_;
-  const Stream& stream_;
+  const Launcher* launcher_ = nullptr;
+  const Stream* stream_ = nullptr;
 };
 
 /// The rows of a forward pass.

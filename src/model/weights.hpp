@@ -38,6 +38,7 @@ struct Weights {
   std::vector<LayerWeights> layers;
   std::uint64_t device_bytes = 0;
 
+  Weights() = default;
   /// Copies all tensors. Throws as `Model`.
   Weights(const Context& context, const gguf::File& file, const ModelConfig& config,
           const LoadProgress& progress);

@@ -135,9 +135,9 @@ TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
         "--device emulator");
 }
 
-TEST_CASE("decode-estimate adds up the GEMVs of a token") {
-  const json shown =
-      json_of({"decode-estimate", "--model", "llama-2-7b", "--dtype", "f16", "--gpu", "h200"});
+TEST_CASE("decode-estimate --gemvs adds up the GEMVs of a token") {
+  const json shown = json_of(
+      {"decode-estimate", "--model", "llama-2-7b", "--dtype", "f16", "--gpu", "h200", "--gemvs"});
   CHECK(shown.at("model").at("name") == "llama-2-7b");
   CHECK(shown.at("model").at("card") == "meta-llama/Llama-2-7b-hf");
   CHECK(shown.at("dtype") == "f16");
@@ -167,16 +167,16 @@ TEST_CASE("decode-estimate adds up the GEMVs of a token") {
   CHECK(shown.at("predicted_tokens_per_s") < roofline.at("read"));
   CHECK(shown.at("predicted_tokens_per_s") > 0.9 * roofline.at("read").get<double>());
 
-  const json apart = json_of({"decode-estimate", "--model", "llama-2-7b", "--unfused"});
+  const json apart = json_of({"decode-estimate", "--model", "llama-2-7b", "--gemvs", "--unfused"});
   CHECK(apart.at("fused") == false);
   CHECK(apart.at("gemvs") == 225);
   CHECK(apart.at("bytes") == shown.at("bytes"));
   CHECK(apart.at("predicted_us") > shown.at("predicted_us"));
 }
 
-TEST_CASE("decode-estimate as text, and where the weights do not fit") {
-  const auto result = ptxgen_program(
-      {"decode-estimate", "--model", "llama-3-70b", "--dtype", "bf16", "--gpu", "rtx4090"});
+TEST_CASE("decode-estimate --gemvs as text, and where the weights do not fit") {
+  const auto result = ptxgen_program({"decode-estimate", "--model", "llama-3-70b", "--dtype",
+                                      "bf16", "--gpu", "rtx4090", "--gemvs"});
   CHECK(result.exit_code == 0);
   INFO(result.out);
   const std::string head =
@@ -196,8 +196,71 @@ TEST_CASE("decode-estimate lists its models to those who name another") {
         "ptxgen: --model llama: there is no such model in the table; there are: llama-2-7b, "
         "llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, phi-3-mini, qwen2.5-0.5b, "
         "qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
-  CHECK(refused({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4"}) ==
+  CHECK(refused({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4", "--gemvs"}) ==
         "ptxgen: --dtype q4: expects f32, f16 or bf16");
+}
+
+TEST_CASE("decode-estimate predicts each kernel of a token, and adds up") {
+  const json shown = json_of({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4_k_m",
+                              "--gpu", "h200", "--context", "128", "--kv-type", "q8_0"});
+  CHECK(shown.at("model").at("name") == "llama-2-7b");
+  CHECK(shown.at("context") == 128);
+  CHECK(shown.at("kv_type") == "q8_0");
+  CHECK(shown.at("boundary") == "graph");
+  CHECK(shown.at("unproved") == "");
+  double us = 0;
+  int launches = 0;
+  for (const json& row : shown.at("kernels")) {
+    us += row.at("us").get<double>() * row.at("launches").get<int>();
+    launches += row.at("launches").get<int>();
+    CHECK(!row.at("bound_by").get<std::string>().empty());
+    CHECK(row.at("error_band").at("worst") > 0);
+  }
+  CHECK(shown.at("launches") == launches);
+  CHECK(shown.at("predicted_us") == Approx(us));
+  CHECK(shown.at("predicted_tokens_per_s") == Approx(1e6 / us));
+  CHECK(shown.at("bytes") ==
+        shown.at("weight_bytes").get<double>() + shown.at("cache_bytes").get<double>());
+  CHECK(shown.at("cache_bytes") == 2.0 * 32 * 4096 * 128 / 32 * 34);
+  CHECK(shown.at("predicted_tokens_per_s") < shown.at("roofline_tokens_per_s").at("read"));
+}
+
+TEST_CASE("decode-estimate as text") {
+  const auto result = ptxgen_program(
+      {"decode-estimate", "--model", "llama-2-7b", "--dtype", "f32", "--gpu", "rtx4090"});
+  CHECK(result.exit_code == 0);
+  INFO(result.out);
+  const std::string head =
+      "llama-2-7b f32 on NVIDIA GeForce RTX 4090, one token with 512 positions in a cache of f16\n"
+      "\n       step                  kernel  launches  MB each  us each  us in all  bound by\n"
+      "  embedding               embedding         1    0.033  ";
+  CHECK(result.out.substr(0, head.size()) == head);
+  CHECK(contains(result.out, "\n     output                    gemv         1  524.432  "));
+  CHECK(contains(result.out, "\npredicted: "));
+  CHECK(contains(result.out, "\n260 launches, whose graph boundaries are "));
+  CHECK(contains(result.out, "\nroofline: 26429.4 MB of weights and 268.4 MB of cache; "));
+  CHECK(contains(result.out, "the weights do not fit into the 24 GB of this GPU\n"));
+}
+
+TEST_CASE("decode-estimate says what is wrong with its options") {
+  const auto of = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"decode-estimate"});
+    return refused(options);
+  };
+  CHECK(of({}) ==
+        "ptxgen: decode-estimate takes a GGUF file or --model NAME: write one of them, as in "
+        "ptxgen decode-estimate --model llama-2-7b --dtype q4_k_m");
+  CHECK(contains(of({"--model", "llama-2-7b", "--dtype", "q4"}),
+                 "there are no matrices of q4; expects f32, f16, "));
+  CHECK(of({"--model", "llama-2-7b", "--kv-type", "q4_0"}) ==
+        "ptxgen: --kv-type q4_0: write f32, f16, bf16 or q8_0");
+  CHECK(of({"--model", "llama-2-7b", "--boundary", "none"}) ==
+        "ptxgen: --boundary none: write stream, graph or programmatic");
+  CHECK(of({"--model", "llama-2-7b", "--boundary", "programmatic", "--gpu", "rtx4090"}) ==
+        "ptxgen: --boundary programmatic: NVIDIA GeForce RTX 4090 has no programmatic launch");
+  CHECK(of({"--model", "llama-2-7b", "--unfused"}) ==
+        "ptxgen: --unfused is of --gemvs; add it, or leave --unfused out");
+  CHECK(contains(of({"/nonexistent.gguf"}), "/nonexistent.gguf"));
 }
 
 TEST_CASE("plan says how a kernel that is no family would be launched") {

@@ -100,7 +100,9 @@ TEST_CASE("passes and gates are in a module's key") {
   const auto differs = [&](const auto& change, bool gates = true) {
     optimize::PassOptions options = plain;
     change(options);
-    CHECK(keys.insert(key_of_passes(options, gates)).second);
+    for (const bool programmatic : {false, true}) {
+      CHECK(keys.insert(key_of_passes(options, gates, programmatic)).second);
+    }
   };
   differs([](auto&) {});
   differs([](auto&) {}, false);
@@ -114,7 +116,7 @@ TEST_CASE("passes and gates are in a module's key") {
   optimize::PassOptions words = plain;
   words.explain = words.dump = true;
   words.verify = false;
-  CHECK(key_of_passes(words, true) == key_of_passes(plain, true));
+  CHECK(key_of_passes(words, true, false) == key_of_passes(plain, true, false));
 }
 
 TEST_CASE("passes are chosen by options, then by settings") {

@@ -5,7 +5,9 @@
 
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/kernels/host_values.hpp"
 #include "rig.hpp"
+#include "runtime/launch/output_check.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -155,6 +157,37 @@ TEST_CASE("a kernel, a description or a bound that is wrong is noticed") {
   CHECK(shifted.wrong > 30);
   CHECK(shifted.outside > 0);
   CHECK_FALSE(verified<Defect::NoGuard>(rig).ok());
+}
+
+TEST_CASE("blocks of values with an error are within the bound and half a step, others unchanged") {
+  constexpr ElementType kType = ElementType::q8_0;
+  HostOperands::Operand reference{"cache", std::vector<double>(64, 0.5), {}};
+  for (std::size_t i = 0; i < 32; ++i) reference.values[i] = static_cast<double>(i) - 10.3;
+  std::vector<double> old = reference.values;
+  for (std::size_t i = 0; i < 32; ++i) old[i] = 3;
+  // The second block of the reference is what was there.
+  const std::vector<std::byte> before = to_elements(kType, old);
+  const std::vector<double> stored = to_values(kType, before);
+  std::copy(stored.begin() + 32, stored.end(), reference.values.begin() + 32);
+  reference.magnitude.assign(64, 1);
+  const ErrorBound bound{.relative = 0.01};
+  const double step = 20.7 / 127;
+  const auto wrong_with = [&](std::size_t i, double error, const ErrorBound& within) {
+    std::vector<double> values = reference.values;
+    values[i] += error;
+    Verification result;
+    OutputCheck check(result, within);
+    check.output(kType, to_elements(kType, values), before, reference);
+    return result.wrong;
+  };
+  CHECK(wrong_with(0, 0, bound) == 0);
+  CHECK(wrong_with(3, 0.009, bound) == 0);
+  CHECK(wrong_with(3, 1.5 * step, bound) == 1);
+  CHECK(wrong_with(40, 0.1, bound) != 0);
+  // An exact bound compares the bits of each block.
+  const ErrorBound exact{.exact = true};
+  CHECK(wrong_with(0, 0, exact) == 0);
+  CHECK(wrong_with(3, 1.5 * step, exact) == 1);
 }
 
 TEST_CASE("a benchmark compares the results of each round, and times no wrong kernel") {

@@ -104,18 +104,20 @@ struct Emitter {
 
   // The head at `from` to the stage. The scale that normalises it, where there is one.
   [[nodiscard]] std::optional<Value<f32>> fetch(const Ptr<b8>& from) const {
+    const RowBlock row{k, spec.type, RopeKvWrite::kThreads, from, from, lane, size};
     const auto load = [&](const Value<u32>& i) {
       const Ptr<b8> at = from.offset_bytes(k.mul_wide(i, bytes(spec.type)));
-      const Value<f32> element = expand(k, load_floats(k, at, spec.type, 1), 1)[0];
+      return expand(k, load_floats(k, at, spec.type, 1), 1)[0];
+    };
+    const auto keep = [&](const Value<u32>& i, const Value<f32>& element) {
       stage[i] = element;
       return element;
     };
-    const RowBlock row{k, spec.type, RopeKvWrite::kThreads, from, from, lane, size};
     std::optional<Value<f32>> scale;
     if (p.eps) {
-      scale.emplace(inverse_rms(row, spec.precise, *p.eps, load));
+      scale.emplace(inverse_rms(row, spec.precise, *p.eps, load, keep));
     } else {
-      row.for_each([&](Value<u32> i) { (void)load(i); });
+      row.for_each_loaded(load, keep);
     }
     return scale;
   }
@@ -209,7 +211,7 @@ struct Emitter {
             store_cache(heads.to.offset_bytes(place * row_bytes));
           });
         });
-    // The next row's head comes to where this one is.
+    // The next row's head replaces this one.
     k.bar_warp_sync();
   }
 };

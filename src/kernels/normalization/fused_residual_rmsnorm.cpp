@@ -2,6 +2,7 @@
 #include "ptxgen/kernels/normalization/fused_residual_rmsnorm.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "kernels/parts/element.hpp"
 #include "kernels/parts/root_mean_square.hpp"
@@ -17,23 +18,29 @@ struct FusedRows {
   RowBlock x_to_y, residual;
   std::optional<RowBlock> sums;  // read and written, if they are kept
 
-  [[nodiscard]] Value<f32> added(const Value<u64>& row, const Value<u32>& i) const {
+  using Pair = std::pair<Value<f32>, Value<f32>>;
+  [[nodiscard]] Pair load(const Value<u64>& row, const Value<u32>& i) const {
     const Value<f32> a = x_to_y.load(row, i);
     const Value<f32> b = residual.load(row, i);
-    return rounded_to(x_to_y.k, x_to_y.type, a + b);
+    return {a, b};
+  }
+  [[nodiscard]] Value<f32> added(const Pair& of) const {
+    return rounded_to(x_to_y.k, x_to_y.type, of.first + of.second);
   }
 };
 
 void normalise_sum(const FusedRows& rows, bool precise, const Ptr<f32>& weight,
                    const Value<f32>& eps, const Value<u64>& row) {
-  const Value<f32> scale = inverse_rms(rows.x_to_y, precise, eps, [&](const Value<u32>& i) {
-    const Value<f32> sum = rows.added(row, i);
-    if (rows.sums) rows.sums->store(row, i, sum);
-    return sum;
-  });
+  const Value<f32> scale = inverse_rms(
+      rows.x_to_y, precise, eps, [&](const Value<u32>& i) { return rows.load(row, i); },
+      [&](const Value<u32>& i, const FusedRows::Pair& loaded) {
+        const Value<f32> sum = rows.added(loaded);
+        if (rows.sums) rows.sums->store(row, i, sum);
+        return sum;
+      });
   // x and residual may have been overwritten by the sum.
   store_scaled(rows.x_to_y, weight, scale, row, [&](const Value<u32>& i) {
-    return rows.sums ? rows.sums->load(row, i) : rows.added(row, i);
+    return rows.sums ? rows.sums->load(row, i) : rows.added(rows.load(row, i));
   });
 }
 

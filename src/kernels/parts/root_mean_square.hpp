@@ -3,20 +3,23 @@
 
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "kernels/parts/rows.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// The sum of squares of the thread's elements `load(column)`; compensated (Kahan) if `precise`,
-/// in a kernel without contraction.
-template <class Load>
-[[nodiscard]] Value<f32> sum_of_squares(const RowBlock& b, bool precise, const Load& load) {
+/// The sum of squares of the thread's elements, `element(column, load(column))`; compensated
+/// (Kahan) if `precise`, in a kernel without contraction. Loads are ahead as in
+/// `RowBlock::for_each_loaded`.
+template <class Load, class Element>
+[[nodiscard]] Value<f32> sum_of_squares(const RowBlock& b, bool precise, const Load& load,
+                                        const Element& element_of) {
   KernelBuilder& k = b.k;
   Var<f32> sum = k.var<f32>(0.0f);
   Var<f32> lost = k.var<f32>(0.0f);
-  b.for_each([&](Value<u32> i) {
-    const Value<f32> element = load(i);
+  b.for_each_loaded(load, [&](const Value<u32>& i, const auto& loaded) {
+    const Value<f32> element = element_of(i, loaded);
     if (!precise) {
       sum = k.fma(element, element, sum);
       return;
@@ -32,23 +35,35 @@ template <class Load>
 }
 
 /// `1 / sqrt(mean of squares + eps)` of the row's elements; every thread gets it.
+template <class Load, class Element>
+[[nodiscard]] Value<f32> inverse_rms(const RowBlock& b, bool precise, const Value<f32>& eps,
+                                     const Load& load, const Element& element_of) {
+  KernelBuilder& k = b.k;
+  const Value<f32> squares =
+      k.block_reduce(sum_of_squares(b, precise, load, element_of), b.threads);
+  const Value<f32> mean = k.div(squares, k.convert<f32>(b.columns)) + eps;
+  return precise ? k.rcp(k.sqrt(mean)) : k.rsqrt(mean);
+}
+/// The same of elements that are as they are loaded.
 template <class Load>
 [[nodiscard]] Value<f32> inverse_rms(const RowBlock& b, bool precise, const Value<f32>& eps,
                                      const Load& load) {
-  KernelBuilder& k = b.k;
-  const Value<f32> squares = k.block_reduce(sum_of_squares(b, precise, load), b.threads);
-  const Value<f32> mean = k.div(squares, k.convert<f32>(b.columns)) + eps;
-  return precise ? k.rcp(k.sqrt(mean)) : k.rsqrt(mean);
+  return inverse_rms(b, precise, eps, load,
+                     [](const Value<u32>&, const Value<f32>& element) { return element; });
 }
 
 /// Stores `load(column) * scale * weight[column]` to the row.
 template <class Load>
 void store_scaled(const RowBlock& b, const Ptr<f32>& weight, const Value<f32>& scale,
                   const Value<u64>& row, const Load& load) {
-  b.for_each([&](Value<u32> i) {
-    const Value<f32> scaled = load(i) * scale;
+  const auto load_both = [&](const Value<u32>& i) {
+    const Value<f32> element = load(i);
     const Value<f32> factor = weight[i];
-    b.store(row, i, scaled * factor);
+    return std::pair(element, factor);
+  };
+  b.for_each_loaded(load_both, [&](const Value<u32>& i, const auto& loaded) {
+    const Value<f32> scaled = loaded.first * scale;
+    b.store(row, i, scaled * loaded.second);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/words.hpp"
@@ -23,6 +24,27 @@ struct RowBlock {
   template <class Body>
   void for_each(const Body& body) const {
     k.for_(thread, columns, threads, body);
+  }
+  /// The same with the loads of four elements before the first of them is used: `body(column,
+  /// load(column))`, in the order of `for_each`. What `load` returns is not stored to by `body` of
+  /// another column.
+  template <class Load, class Body>
+  void for_each_loaded(const Load& load, const Body& body) const {
+    constexpr std::uint32_t kTogether = 4;
+    const std::uint32_t step = kTogether * threads;
+    const std::uint32_t ahead = step - threads;
+    // The columns from which all four are inside.
+    const Value<u32> end = k.max(columns, ahead) - ahead;
+    k.for_(thread, end, step, [&](Value<u32> i) {
+      std::vector<Value<u32>> at{i};
+      for (std::uint32_t n = 1; n < kTogether; ++n) at.push_back(i + n * threads);
+      std::vector<decltype(load(i))> loaded;
+      for (const Value<u32>& column : at) loaded.push_back(load(column));
+      for (std::uint32_t n = 0; n < kTogether; ++n) body(at[n], loaded[n]);
+    });
+    const Value<u32> done = (k.max(end, thread) - thread + (step - 1)) & ~(step - 1);
+    const Value<u32> rest = thread + done;
+    k.for_(rest, columns, threads, [&](Value<u32> i) { body(i, load(i)); });
   }
   [[nodiscard]] Value<f32> load(const Value<u64>& row, const Value<u32>& column) const {
     return expand(k, load_floats(k, x + offset(row, column), type, 1), 1)[0];

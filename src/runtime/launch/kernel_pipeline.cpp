@@ -8,8 +8,8 @@
 
 namespace ptxgen::inline v0 {
 
-std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates) {
-  std::string text;
+std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates, bool programmatic) {
+  std::string text = programmatic ? "programmatic," : "";
   for (const std::string& name : passes.passes) text += name + ",";
   text += passes.contract ? "contract," : "";
   text += format_text("{},{}", passes.split_threshold, passes.growth_limit);
@@ -44,7 +44,10 @@ void Pipeline::finish(KernelText& text) const {
 KernelText Pipeline::from_described(const KernelDescription& kernel, const void* spec) const {
   KernelText text;
   text.entry = kernel.name;
-  stage(text.stages, "build", [&] { text.module = kernel.build_of(spec, *target); });
+  stage(text.stages, "build", [&] {
+    text.module = kernel.build_of(spec, *target);
+    if (programmatic) optimize::wait_for_previous_grid(text.module);
+  });
   finish(text);
   return text;
 }

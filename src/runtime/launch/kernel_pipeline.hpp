@@ -12,7 +12,8 @@
 namespace ptxgen::inline v0 {
 
 /// The options of passes and gates, as a module's cache key holds them.
-[[nodiscard]] std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates);
+[[nodiscard]] std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates,
+                                          bool programmatic);
 
 /// Build -> passes -> gates -> print. All members throw what building and gates throw.
 struct Pipeline {
@@ -21,6 +22,7 @@ struct Pipeline {
   bool gates = true;
   const Log* log = nullptr;
   const Trace* trace = nullptr;
+  bool programmatic = false;  ///< described kernels wait for the one ahead of them
 
   /// `spec` is a value of the kernel's type.
   [[nodiscard]] KernelText from_described(const KernelDescription& kernel, const void* spec) const;

@@ -62,10 +62,11 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       options(resolved(std::move(given))),
       gpu(gpu_of(of.device().info())),
       cache(of, cache_options(options), options.settings),
-      pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()},
+      pipeline{&of.device().target(), &options.passes, options.gates,
+               &core.log(),           &core.trace(),   options.programmatic},
       base_key([this] {
         ModuleKey key = cache.key({}, options.module);
-        key.passes = key_of_passes(options.passes, options.gates);
+        key.passes = key_of_passes(options.passes, options.gates, options.programmatic);
         return key;
       }()) {
   if (!options.gates) {

@@ -35,6 +35,7 @@ Launchable Launcher::State::launchable(const KernelDescription& kernel, const vo
   what.spec = spec;
   what.pack = kernel.pack_of;
   what.geometry = kernel.geometry_of(spec, gpu);  // rejects an empty grid
+  if (options.programmatic && pipeline.target->sm >= 90) what.geometry.programmatic = true;
   const KernelKey key = kernel.key_of(spec);
   ModuleKey module = base_key;
   module.kernel = {kernel.name_hash, reinterpret_cast<std::uintptr_t>(kernel.type)};

@@ -77,6 +77,11 @@ struct LauncherOptions {
   optimize::PassOptions passes;
   /// Whether gates check a kernel before it is loaded. Turning them off is logged.
   bool gates = true;
+  /// Programmatic dependent launch of every described kernel, on sm_90 and newer: each waits for
+  /// the kernel ahead of it in the stream at its start, so it can be launched before that has ended
+  /// (`optimize::wait_for_previous_grid`). GEMVs load weights before that, see
+  /// `GemvOperands::constant_weights`.
+  bool programmatic = false;
   /// The GEMV choice and where to search for cuBLAS.
   Settings settings = Settings::from_environment();
   /// The module cache. An empty folder and the mode ReadWrite are replaced by those of the
