@@ -40,7 +40,8 @@ class Conversation {
     const model::Generated generated =
         generate(session_, std::span(prompt).subspan(known), options_);
     printer.print(printer.stream.finish());
-    std::printf("\n");
+    std::putchar('\n');
+    std::fflush(stdout);
     std::fprintf(stderr, "[%zu tokens, %s]\n", generated.tokens.size(),
                  std::string(to_string(generated.reason)).c_str());
     messages_.push_back({"assistant", printer.text});

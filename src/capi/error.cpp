@@ -96,10 +96,9 @@ const std::shared_ptr<const Failure>& no_memory() {
 }  // namespace
 
 std::string_view to_string(Kind kind) noexcept {
-  constexpr std::string_view kNames[] = {"unknown",  "device", "buffer",  "stream",
-                                         "event",    "graph",  "program", "module",
-                                         "function", "plan",   "image",   "findings",
-                                         "model",    "session"};
+  constexpr std::string_view kNames[] = {"unknown", "device",   "buffer", "stream",   "event",
+                                         "graph",   "program",  "module", "function", "plan",
+                                         "image",   "findings", "model",  "session"};
   const auto index = static_cast<std::size_t>(kind);
   return kNames[index < std::size(kNames) ? index : 0];
 }

@@ -81,10 +81,10 @@ void write_elements(const Elements& from, T* to, std::size_t capacity, std::size
   found = from.size();
 }
 
-model::SessionOptions session_options(const ptxgen_session_options* given) {
+model::SessionOptions session_options(const ptxgen_session_options* settings) {
   constexpr ElementType kCaches[] = {ElementType::f32, ElementType::f16, ElementType::bf16,
                                      ElementType::q8_0};
-  const ptxgen_session_options from = read_struct(given, "options");
+  const ptxgen_session_options from = read_struct(settings, "options");
   model::SessionOptions options;
   if (from.cache < 0 || from.cache >= static_cast<std::int32_t>(std::size(kCaches))) {
     throw UsageError{"out-of-range", format_text("options.cache is {}; valid values are 0 to {}",
@@ -98,9 +98,9 @@ model::SessionOptions session_options(const ptxgen_session_options* given) {
   return options;
 }
 
-model::GenerateOptions generate_options(const ptxgen_generate_options* given,
+model::GenerateOptions generate_options(const ptxgen_generate_options* settings,
                                         const SharedModel& shared) {
-  const ptxgen_generate_options from = read_struct(given, "options");
+  const ptxgen_generate_options from = read_struct(settings, "options");
   model::GenerateOptions options;
   if (from.max_tokens != 0) options.max_tokens = from.max_tokens;
   if (from.temperature != 0) options.sampler.temperature = from.temperature;
