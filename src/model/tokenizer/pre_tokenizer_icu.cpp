@@ -15,7 +15,7 @@ namespace ptxgen::inline v0::model {
 
 namespace {
 
-// `\s` of ICU lacks U+000B and U+0085, so white space is named by its property.
+// ICU's manual leaves U+000B and U+0085 out of `\s`, its code does not: the property has them.
 #define PTXGEN_SPACE "\\p{White_Space}"
 #define PTXGEN_LAST_SPACE PTXGEN_SPACE "+(?!\\P{White_Space})"
 #define PTXGEN_CONTRACTION "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]"

@@ -49,6 +49,9 @@ def main():
     differences = 0
     for name, patterns in PATTERNS.items():
         done = subprocess.run([sys.argv[1], name], input="\0".join(texts).encode(), stdout=subprocess.PIPE)
+        if done.returncode == 77:
+            print(done.stdout.decode(), end="")
+            return 77
         assert done.returncode == 0, f"{sys.argv[1]} {name}: status {done.returncode}"
         answers = done.stdout.decode().split("\0")[:-1]
         assert len(answers) == len(texts), f"{len(answers)} answers to {len(texts)} texts"

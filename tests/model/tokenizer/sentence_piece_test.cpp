@@ -147,6 +147,16 @@ TEST_CASE(
   CHECK(split(writer.read(), "bcdabcdab") == "b|cdabcd|ab");
 }
 
+TEST_CASE("where a longer token does not fit, a shorter one with the same beginning may") {
+  VocabularyWriter writer = letters({});
+  const auto user = TokenType::UserDefined;
+  // No merges lead to these.
+  writer.add("xyz", 0, user).add("xyza", 0, user).add("aaxyza", 0, user).add("abbbb", 0, user);
+  CHECK(split(writer.read(), "xyzabbbb") == "xyz|abbbb");
+  CHECK(split(writer.read(), "aaxyzabbbb") == "aaxyza|b|b|b|b");
+  CHECK(split(writer.read(), "xyzaxyz") == "xyza|xyz");
+}
+
 TEST_CASE("user-defined tokens of spaces and line ends") {
   VocabularyWriter writer = letters({{"\n", -1}});
   const auto user = TokenType::UserDefined;

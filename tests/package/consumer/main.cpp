@@ -23,6 +23,13 @@ int main() {
   } catch (const Error& error) {
     if (error.code != "unknown-target") return 1;
   }
+  // A static library needs ICU for this, which the package has to know.
+  try {
+    (void)model::Tokenizer::read(gguf::File("none.gguf"));
+    return 1;
+  } catch (const Error& error) {
+    if (error.code != "read") return 1;
+  }
   std::cout << "ptxgen " << kVersion << ": " << catalog().size() << " kernels, "
             << kernel.ptx().size() << " bytes of PTX\n";
 }
