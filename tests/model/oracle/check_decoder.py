@@ -140,7 +140,7 @@ def check(options, c):
         one = Check(options, c, folder)
         try:
             f32, cache, program = one.all()
-        except (Failure, subprocess.TimeoutExpired) as failure:
+        except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as failure:
             one.failures.append(str(failure))
             f32 = cache = program = "-"
     verdict = "FAILED" if one.failures else "ok"

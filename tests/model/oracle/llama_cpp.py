@@ -78,9 +78,10 @@ def load_library(folder):
 
 
 class LlamaCpp:
-    """A model and one context. Threads: those of the machine."""
+    """A model and one context, computed by one thread: more of them wait for each other in turn on a
+    machine that is busy."""
 
-    def __init__(self, library, path, threads=None):
+    def __init__(self, library, path):
         self.library = library
         self.model = library.llama_model_load_from_file(os.fsencode(path),
                                                         library.llama_model_default_params())
@@ -90,8 +91,7 @@ class LlamaCpp:
                                                      library.llama_context_default_params())
         if not self.context or library.llama_n_ctx(self.context) < CONTEXT:
             raise RuntimeError(f"llama.cpp has no context of {CONTEXT} tokens for {path}")
-        threads = threads or os.cpu_count()
-        library.llama_set_n_threads(self.context, threads, threads)
+        library.llama_set_n_threads(self.context, 1, 1)
         self.vocabulary = library.llama_model_get_vocab(self.model)
         self.tokens = library.llama_vocab_n_tokens(self.vocabulary)
         self.position = 0
