@@ -33,8 +33,8 @@ class Reader {
     return format_text("{}.{}", to_string(architecture_), name);
   }
   [[nodiscard]] bool has(std::string_view name) const { return file_.find(key(name)) != nullptr; }
-  [[nodiscard]] std::uint32_t size(std::string_view name, std::uint32_t most = kMaxSize) const {
-    return within(name, file_.u32(key(name)), most);
+  [[nodiscard]] std::uint32_t size(std::string_view name, std::uint32_t max = kMaxSize) const {
+    return within(name, file_.u32(key(name)), max);
   }
   [[nodiscard]] std::uint32_t size_or(std::string_view name, std::uint32_t otherwise) const {
     return within(name, file_.u32(key(name), otherwise), kMaxSize);
@@ -56,9 +56,9 @@ class Reader {
 
  private:
   [[nodiscard]] std::uint32_t within(std::string_view name, std::uint32_t value,
-                                     std::uint32_t most) const {
-    if (value == 0 || value > most) {
-      bad(name, std::to_string(value), format_text("expects 1 to {}", most));
+                                     std::uint32_t max) const {
+    if (value == 0 || value > max) {
+      bad(name, std::to_string(value), format_text("expects 1 to {}", max));
     }
     return value;
   }
@@ -204,7 +204,7 @@ std::uint32_t read_vocabulary(const gguf::File& file, std::uint32_t width) {
   }
   if (embedding->shape[1] > kMaxSize) {
     refuse_file(file, "bad-tensor",
-                format_text("tensor 'token_embd.weight' has {} rows; at most {} are supported",
+                format_text("tensor 'token_embd.weight' has {} rows; at max {} are supported",
                             embedding->shape[1], kMaxSize));
   }
   return static_cast<std::uint32_t>(embedding->shape[1]);

@@ -35,7 +35,7 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
 }
 
-std::uint32_t most_warp_rows(GemvGroup group, const ptx::Target& target) {
+std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target) {
   for (group.warp_rows = kRows; group.warp_rows > 2; group.warp_rows /= 2) {
     if (can_run(group, target)) break;
   }

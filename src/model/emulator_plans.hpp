@@ -13,6 +13,6 @@ class EmulatorPlans final : public GemvPlanSource {
 };
 
 /// The most rows for each warp with which the target can run the group.
-[[nodiscard]] std::uint32_t most_warp_rows(GemvGroup group, const ptx::Target& target);
+[[nodiscard]] std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target);
 
 }  // namespace ptxgen::inline v0::model

@@ -122,7 +122,7 @@ void Pass::project(std::uint32_t layer) {
     group.w1 = w.k.type;
     group.w2 = w.v.type;
     group.bias = config_.qkv_bias;
-    if (emulated_ != nullptr) group.warp_rows = most_warp_rows(group, *emulated_);
+    if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
     emit_({layer, "qkv", {}}, group,
           {.y0 = work_.q,
            .y1 = work_.k,
@@ -252,7 +252,7 @@ void Pass::gate(std::uint32_t layer) {
     group.w1 = w.up.type;
     group.gate = silu ? GemvGate::Silu : GemvGate::Gelu;
     group.precise = !silu;  // tanh.approx has 11 bits
-    if (emulated_ != nullptr) group.warp_rows = most_warp_rows(group, *emulated_);
+    if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
     GemvGroup::Operands operands{.y0 = work_.gate};
     operands.w0 = w.gate.memory;
     operands.w1 = w.up.memory;

@@ -82,8 +82,8 @@ SessionOptions checked(const Model& model, SessionOptions options) {
 Activations make_activations(const Context& context, const ModelConfig& config,
                              const SessionOptions& options) {
   // Whole groups of rows, for `head_rows`.
-  const std::uint64_t most = std::max(options.prefill_rows, options.sequences);
-  const std::uint64_t rows = (most + kHeadRows - 1) / kHeadRows * kHeadRows;
+  const std::uint64_t wanted = std::max(options.prefill_rows, options.sequences);
+  const std::uint64_t rows = (wanted + kHeadRows - 1) / kHeadRows * kHeadRows;
   const auto floats = [&](std::uint64_t columns) { return Buffer<f32>(context, rows * columns); };
   return {.h = floats(config.width),
           .norm = floats(config.width),
@@ -218,7 +218,7 @@ void Session::State::check_tokens(std::span<const std::uint32_t> tokens) const {
   }
 }
 
-void Session::State::check_room(std::uint32_t sequence, std::size_t tokens) const {
+void Session::State::check_context(std::uint32_t sequence, std::size_t tokens) const {
   const std::uint32_t position = positions[sequence];
   if (tokens <= options.context - position) return;
   refuse("context-full",
@@ -260,7 +260,7 @@ void Session::State::decode(std::span<const std::uint32_t> tokens) {
                                     tokens.size(), options.sequences));
   }
   check_tokens(tokens);
-  for (std::uint32_t i = 0; i < options.sequences; ++i) check_room(i, 1);
+  for (std::uint32_t i = 0; i < options.sequences; ++i) check_context(i, 1);
   control.clear();
   control.insert(control.end(), tokens.begin(), tokens.end());
   control.insert(control.end(), positions.begin(), positions.end());
@@ -322,7 +322,7 @@ void Session::State::prefill(std::span<const std::uint32_t> tokens, std::uint32_
   check_sequence(sequence);
   if (tokens.empty()) refuse("arguments", "prefill was given no tokens; it needs at least one");
   check_tokens(tokens);
-  check_room(sequence, tokens.size());
+  check_context(sequence, tokens.size());
   forget_logits(sequence);
   const std::uint32_t begin = positions[sequence];
   for (std::size_t at = 0; at < tokens.size();) {

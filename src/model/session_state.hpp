@@ -56,7 +56,7 @@ struct Session::State {
   void check_sequence(std::uint32_t sequence) const;
   void check_computed(std::uint32_t sequence) const;
   void check_tokens(std::span<const std::uint32_t> tokens) const;
-  void check_room(std::uint32_t sequence, std::size_t tokens) const;
+  void check_context(std::uint32_t sequence, std::size_t tokens) const;
 
   void decode(std::span<const std::uint32_t> tokens);
   void prefill(std::span<const std::uint32_t> tokens, std::uint32_t sequence,

@@ -362,3 +362,24 @@ TEST_CASE("a virtual range is zero, stays zero after reset and refuses nonsense"
   CHECK_FALSE(VirtualMemory::reserve(0, false));
   CHECK_FALSE(VirtualMemory::reserve(~std::uint64_t{0}, false));
 }
+
+TEST_CASE("host copies need no record of what they initialise") {
+  AddressSpace space(small_gpu(std::uint64_t{1} << 28));
+  const auto is_written = [&](std::uint64_t address, std::uint64_t bytes) {
+    return all_written(space.written(), address - kGlobalBase, bytes);
+  };
+  space.track_initialised(false);
+  const std::uint64_t untracked = space.allocate(1 << 20, "untracked");
+  const std::uint64_t before = space.overhead_bytes();
+  space.write(untracked, pattern(1 << 20));
+  space.fill(untracked, std::byte{1}, 1 << 19);
+  CHECK(space.overhead_bytes() == before);
+  CHECK_FALSE(is_written(untracked, 4));
+  space.track_initialised(true);
+  CHECK(is_written(untracked, 1 << 20));
+  const std::uint64_t later = space.allocate(64, "later");
+  CHECK_FALSE(is_written(later, 64));
+  space.write(later, pattern(32));
+  CHECK(is_written(later, 32));
+  CHECK_FALSE(is_written(later, 33));
+}

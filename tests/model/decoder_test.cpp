@@ -123,10 +123,10 @@ TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
     const ModelBench bench(one.shape);
     const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 19, 4);
     const std::vector<double> expected = toy_logits(bench.toy, tokens);
-    const std::vector<float> whole = in_chunks(bench, tokens, 64);
-    CHECK(nmse(expected, whole) <= 1e-9);
-    CHECK(in_chunks(bench, tokens, 7) == whole);
-    CHECK(in_chunks(bench, tokens, 1) == whole);
+    const std::vector<float> at_once = in_chunks(bench, tokens, 64);
+    CHECK(nmse(expected, at_once) <= 1e-9);
+    CHECK(in_chunks(bench, tokens, 7) == at_once);
+    CHECK(in_chunks(bench, tokens, 1) == at_once);
 
     SessionOptions options;
     options.prefill_rows = 6;
@@ -155,7 +155,7 @@ TEST_CASE("decode token by token gives what prefill gives") {
     INFO(one.name);
     const ModelBench bench(one.shape);
     const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 9, 5);
-    const std::vector<float> whole = in_chunks(bench, tokens, 64);
+    const std::vector<float> at_once = in_chunks(bench, tokens, 64);
     Session session(bench.model);
     std::vector<float> found;
     for (const std::uint32_t token : tokens) {
@@ -163,8 +163,8 @@ TEST_CASE("decode token by token gives what prefill gives") {
       const auto logits = session.logits();
       found.insert(found.end(), logits.begin(), logits.end());
     }
-    CHECK(nmse(std::vector<double>(whole.begin(), whole.end()), found) <= 1e-12);
-    if (one.shape.architecture != Architecture::gemma3) CHECK(found == whole);
+    CHECK(nmse(std::vector<double>(at_once.begin(), at_once.end()), found) <= 1e-12);
+    if (one.shape.architecture != Architecture::gemma3) CHECK(found == at_once);
   }
 }
 

@@ -46,7 +46,7 @@ model::Model model_of(const Context& context, const Toy& toy) {
 // How often each function was called.
 std::map<std::string, int> calls_of(const FaultTable& table) {
   std::map<std::string, int> calls;
-  for (const driver::FunctionInfo* one : table.made()) ++calls[std::string(one->symbol)];
+  for (const driver::FunctionInfo* one : table.rows()) ++calls[std::string(one->symbol)];
   return calls;
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("each driver call of loading and decoding may fail") {
   FaultTable table(driver::emulated::table());
   std::vector<float> expected;
   std::uint64_t calls = 0;
-  std::vector<std::string> made;
+  std::vector<std::string> rows;
   {
     const Device device = device_of(table.table());
     const Context context(device);
@@ -191,7 +191,7 @@ TEST_CASE("each driver call of loading and decoding may fail") {
     table.fail(0, driver::CUDA_SUCCESS);
     use(context, toy, model, session);
     calls = table.calls();
-    for (const driver::FunctionInfo* one : table.made()) made.emplace_back(one->symbol);
+    for (const driver::FunctionInfo* one : table.rows()) rows.emplace_back(one->symbol);
     session->clear();
     session->prefill(std::vector<std::uint32_t>{1, 2, 3});
     session->decode(7u);
@@ -204,12 +204,12 @@ TEST_CASE("each driver call of loading and decoding may fail") {
   std::map<std::string, int> seen;
   int failed = 0;
   for (std::uint64_t nth = 1; nth <= calls; ++nth) {
-    const bool early = ++seen[made[nth - 1]] <= 2;
+    const bool early = ++seen[rows[nth - 1]] <= 2;
     if (!early && nth % stride != 0) continue;
     for (const driver::CUresult code :
          {driver::CUDA_ERROR_INVALID_VALUE, driver::CUDA_ERROR_OUT_OF_MEMORY,
           driver::CUDA_ERROR_LAUNCH_FAILED}) {
-      INFO("call " << nth << " of " << calls << ", " << made[nth - 1] << ", code " << code);
+      INFO("call " << nth << " of " << calls << ", " << rows[nth - 1] << ", code " << code);
       const Outcome outcome = run_with_fault(toy, table, nth, code, expected);
       CHECK(outcome.wrong == "");
       failed += outcome.failed ? 1 : 0;

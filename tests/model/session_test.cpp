@@ -222,7 +222,7 @@ TEST_CASE("wrong calls are refused and change nothing") {
   const auto option_error = [&](auto change) {
     SessionOptions wrong;
     change(wrong);
-    return error_of([&] { const Session made(bench.model, wrong); });
+    return error_of([&] { const Session session_of(bench.model, wrong); });
   };
   CHECK(option_error([](auto& o) { o.context = 41; }) ==
         "bad-option: context is 41 positions; the model was made for 40");
@@ -237,7 +237,7 @@ TEST_CASE("wrong calls are refused and change nothing") {
   const ModelBench other(narrow);
   SessionOptions blocks;
   blocks.cache = ElementType::q8_0;
-  CHECK(error_of([&] { const Session made(other.model, blocks); }) ==
+  CHECK(error_of([&] { const Session session_of(other.model, blocks); }) ==
         "bad-option: cache is q8_0, whose blocks have 32 values; heads of this model have 16: use "
         "f32, f16 or bf16");
 }
@@ -344,20 +344,20 @@ TEST_CASE("generate continues a prompt") {
     Session session(bench.model, session_options);
     return model::generate(session, prompt, with);
   };
-  model::Generated made = run(options);
-  CHECK(made.tokens == expected);
-  CHECK(made.reason == model::StopReason::Length);
+  model::Generated result = run(options);
+  CHECK(result.tokens == expected);
+  CHECK(result.reason == model::StopReason::Length);
 
   model::GenerateOptions stop = options;
   const auto first = std::find(expected.begin(), expected.end(), expected[5]);
   stop.stop = {expected[5]};
-  made = run(stop);
-  CHECK(made.tokens == Tokens(expected.begin(), first));
-  CHECK(made.reason == model::StopReason::StopToken);
+  result = run(stop);
+  CHECK(result.tokens == Tokens(expected.begin(), first));
+  CHECK(result.reason == model::StopReason::StopToken);
 
-  made = run(options, 7);
-  CHECK(made.tokens == Tokens(expected.begin(), expected.begin() + 4));
-  CHECK(made.reason == model::StopReason::ContextFull);
+  result = run(options, 7);
+  CHECK(result.tokens == Tokens(expected.begin(), expected.begin() + 4));
+  CHECK(result.reason == model::StopReason::ContextFull);
 
   struct Calls {
     Tokens tokens;
@@ -368,10 +368,10 @@ TEST_CASE("generate continues a prompt") {
                         return all.size() < 3;
                       },
                       &calls};
-  made = run(options);
-  CHECK(made.reason == model::StopReason::Caller);
-  CHECK(made.tokens == calls.tokens);
-  CHECK(made.tokens.size() == 3);
+  result = run(options);
+  CHECK(result.reason == model::StopReason::Caller);
+  CHECK(result.tokens == calls.tokens);
+  CHECK(result.tokens.size() == 3);
 
   options.on_token = {};
   options.sampler = {};

@@ -329,7 +329,7 @@ TEST_CASE("the scenario without a failure") {
   CHECK(errors.empty());
   CHECK(harness.log.take().empty());
   CHECK(harness.faults.leaked() == "");
-  for (const driver::FunctionInfo* const call : harness.faults.made()) {
+  for (const driver::FunctionInfo* const call : harness.faults.rows()) {
     INFO(call->symbol);
     CHECK(!codes_of(call->symbol).empty());
   }
@@ -339,7 +339,7 @@ TEST_CASE("any call of the driver may fail with any code") {
   Harness harness;
   harness.faults.fail(0, driver::CUDA_SUCCESS);
   REQUIRE(harness.scenario.run().empty());
-  const auto calls = harness.faults.made();
+  const auto calls = harness.faults.rows();
   // Under a sanitizer every fifth one, another fifth for each seed.
   const std::uint64_t stride = test::kSanitized && !test::full() ? 5 : 1;
   std::uint64_t tried = 0;

@@ -86,7 +86,7 @@ std::uint64_t FaultTable::calls() const {
   return watch.calls.size();
 }
 
-std::vector<const FunctionInfo*> FaultTable::made() const {
+std::vector<const FunctionInfo*> FaultTable::rows() const {
   const std::lock_guard lock(watch.mutex);
   std::vector<const FunctionInfo*> rows;
   for (const std::size_t row : watch.calls) rows.push_back(&functions()[row]);

@@ -26,7 +26,7 @@ class FaultTable {
   void fail(std::uint64_t nth, driver::CUresult code);
   [[nodiscard]] std::uint64_t calls() const;
   /// The rows of the calls since then, in order.
-  [[nodiscard]] std::vector<const driver::FunctionInfo*> made() const;
+  [[nodiscard]] std::vector<const driver::FunctionInfo*> rows() const;
   /// The row of the call that was failed, or null.
   [[nodiscard]] const driver::FunctionInfo* failed() const;
 

@@ -68,6 +68,10 @@ class Device {
   /// Device to device; the ranges may overlap. Also copies which bytes are initialised.
   void copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
 
+  /// Whether host copies note which bytes they initialise, which takes an eighth of the memory; at
+  /// first they do. Turning it on again takes all bytes of all allocations as initialised.
+  void track_initialised(bool on);
+
   /// Host bytes of the emulator's own records of the accessed memory: bounds, initialised bits,
   /// race shadow.
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept;

@@ -231,8 +231,14 @@ CUresult set_launch_options(CUcontext handle, const emulator::Options& options) 
   return guarded([&] {
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    const std::lock_guard memory_lock(context->memory_mutex);
     const std::lock_guard lock(context->mutex);
     context->options = options;
+    // Launches that are queued already may check.
+    const bool checks = options.checks.has(emulator::Rule::UninitializedRead);
+    if (checks || (context->queue.empty() && !context->busy)) {
+      context->memory.track_initialised(checks);
+    }
     return CUDA_SUCCESS;
   });
 }

@@ -42,6 +42,8 @@ void Device::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
   space_->copy(to, from, bytes);
 }
 
+void Device::track_initialised(bool on) { space_->track_initialised(on); }
+
 std::uint64_t Device::overhead_bytes() const noexcept { return space_->overhead_bytes(); }
 
 AddressSpace& Device::space() const noexcept { return *space_; }

@@ -49,7 +49,7 @@ std::uint32_t members_of(const Context& context, const Slot& slot, unsigned lane
   return static_cast<std::uint32_t>(get_lane(context, slot, lane)) & executing;
 }
 
-// All lanes execute, each exchanges with its partner of a butterfly over the whole warp, and values
+// All lanes execute, each exchanges with its partner of a butterfly over the warp, and values
 // are 32 bits wide.
 bool shuffle_butterfly(const Context& context, const LaneDetail& detail) {
   const Slot& value = detail.sources[0];

@@ -39,7 +39,7 @@ class SectorCounter {
 
 /// Whether no bank has two distinct words, for lanes of an access of whole words.
 bool without_conflict(const std::uint64_t* offsets, std::uint32_t mask, unsigned bytes) noexcept {
-  std::array<std::uint64_t, 32> word_of;  // of the banks in `used`
+  std::array<std::uint64_t, 32> first_words;  // of the banks in `used`
   std::uint32_t used = 0;
   for (; mask != 0; mask &= mask - 1) {
     const std::uint64_t offset = offsets[std::countr_zero(mask)];
@@ -47,8 +47,8 @@ bool without_conflict(const std::uint64_t* offsets, std::uint32_t mask, unsigned
     const std::uint64_t end = (offset + bytes) / 4;
     for (std::uint64_t word = offset / 4; word < end; ++word) {
       const auto bank = static_cast<std::uint32_t>(word % 32);
-      if ((used >> bank & 1u) != 0 && word_of[bank] != word) return false;
-      word_of[bank] = word;
+      if ((used >> bank & 1u) != 0 && first_words[bank] != word) return false;
+      first_words[bank] = word;
       used |= 1u << bank;
     }
   }

@@ -236,14 +236,14 @@ void SharedRaces::by_address(Now& now) {
   const bool simple =
       now.mark == Mark::WeakRead && !now.pending && now.block == rank_ && now.access.bytes % 4 == 0;
   for (std::uint32_t i = 0; i < groups.count; ++i) {
-    if (simple && read_whole(now, groups.lanes[i], groups.address[i])) continue;
+    if (simple && read_granules(now, groups.lanes[i], groups.address[i])) continue;
     range(now, groups.lanes[i], groups.address[i]);
   }
 }
 
-/// Weak reads of whole granules whose last write is ordered before by a barrier or was the warp's
+/// Weak reads of full granules whose last write is ordered before by a barrier or was the warp's
 /// own: what `range` does in that case. False, with nothing changed, in others.
-bool SharedRaces::read_whole(const Now& now, std::uint32_t lanes, std::uint64_t address) {
+bool SharedRaces::read_granules(const Now& now, std::uint32_t lanes, std::uint64_t address) {
   const std::uint64_t bytes = now.access.bytes;
   if (address % 4 != 0 || address >= bytes_ || bytes > bytes_ - address) return false;
   const auto first = static_cast<std::uint32_t>(address / 4);

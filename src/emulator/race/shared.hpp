@@ -115,7 +115,7 @@ class SharedRaces final : public Races {
   [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,
                                const RunTable& table);
   void by_address(Now& now);
-  [[nodiscard]] bool read_whole(const Now& now, std::uint32_t lanes, std::uint64_t address);
+  [[nodiscard]] bool read_granules(const Now& now, std::uint32_t lanes, std::uint64_t address);
   void range(Now& now, std::uint32_t lanes, std::uint64_t address);
   void read_granule(Now& now, std::uint32_t granule, std::uint32_t lanes);
   void write_granule(Now& now, std::uint32_t granule, std::uint32_t lane);

@@ -291,11 +291,25 @@ const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t byte
       format_text("{} of {} at {:#x} {}", what, count_text(bytes, "byte"), address, reason));
 }
 
+void AddressSpace::note_written(std::uint64_t address, std::uint64_t bytes) {
+  if (tracks_) mark_written<true>(written(), address - kGlobalBase, bytes);
+}
+
+void AddressSpace::track_initialised(bool on) {
+  if (on && !tracks_) {
+    const std::shared_lock lock(mutex_);
+    for (const auto& one : allocations_) {
+      if (!one->freed) mark_written<true>(written(), one->start - kGlobalBase, one->bytes);
+    }
+  }
+  tracks_ = on;
+}
+
 void AddressSpace::write(std::uint64_t address, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   static_cast<void>(inside(address, bytes.size(), "write"));
   std::memcpy(host(address), bytes.data(), bytes.size());
-  mark_written<true>(written(), address - kGlobalBase, bytes.size());
+  note_written(address, bytes.size());
 }
 
 void AddressSpace::read(std::uint64_t address, std::span<std::byte> bytes) const {
@@ -308,13 +322,13 @@ void AddressSpace::fill(std::uint64_t address, std::byte value, std::uint64_t by
   if (bytes == 0) return;
   static_cast<void>(inside(address, bytes, "fill"));
   std::memset(host(address), std::to_integer<int>(value), static_cast<std::size_t>(bytes));
-  mark_written<true>(written(), address - kGlobalBase, bytes);
+  note_written(address, bytes);
 }
 
 void AddressSpace::mark(std::uint64_t address, std::uint64_t bytes) {
   if (bytes == 0) return;
   static_cast<void>(inside(address, bytes, "mark"));
-  mark_written<true>(written(), address - kGlobalBase, bytes);
+  note_written(address, bytes);
 }
 
 void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
@@ -322,6 +336,7 @@ void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   static_cast<void>(inside(from, bytes, "copy from"));
   static_cast<void>(inside(to, bytes, "copy to"));
   std::memmove(host(to), host(from), static_cast<std::size_t>(bytes));
+  if (!tracks_) return;
   // The ranges may overlap: read all bits before writing the first.
   std::vector<std::uint64_t> bits(static_cast<std::size_t>((bytes + 63) / 64));
   const auto count_at = [&](std::size_t i) {

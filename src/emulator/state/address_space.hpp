@@ -107,6 +107,8 @@ class AddressSpace {
   void copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   /// Marks bytes as initialised without changing them.
   void mark(std::uint64_t address, std::uint64_t bytes);
+  /// As Device::track_initialised.
+  void track_initialised(bool on);
 
   /// Locked by 16-byte atomics.
   [[nodiscard]] std::mutex& wide_atomics() const noexcept { return wide_atomics_; }
@@ -126,6 +128,7 @@ class AddressSpace {
                                          std::string_view what) const;
   [[nodiscard]] bool place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
+  void note_written(std::uint64_t address, std::uint64_t bytes);
   void recycle_oldest();
   [[nodiscard]] std::size_t after(std::uint64_t address) const noexcept;
   [[noreturn]] void out_of_memory(std::uint64_t bytes, std::string_view name) const;
@@ -133,6 +136,7 @@ class AddressSpace {
   ptx::Gpu gpu_;
   VirtualMemory data_;
   VirtualMemory written_;
+  bool tracks_ = true;
   std::shared_ptr<GlobalShadow> race_shadow_;
   std::uint64_t next_ = 0;        ///< offset of addresses never allocated
   std::uint64_t used_ = 0;        ///< bytes of live allocations
