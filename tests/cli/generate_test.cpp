@@ -30,7 +30,7 @@ struct Model {
     const auto result = generate(std::move(options));
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
-    CHECK(result.err == "");
+    CHECK(!contains(result.err, "tokens/s"));  // progress only, if that took long
     return json::parse(result.out);
   }
   // The message of a call that is refused.

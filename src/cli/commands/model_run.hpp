@@ -43,7 +43,7 @@ class ModelRun {
   /// Copies the weights to the device, with progress on standard error. Throws as `Model`.
   const model::Model& load();
   /// A session of the loaded model. Throws as `Session`.
-  [[nodiscard]] model::Session session(const model::SessionOptions& options);
+  [[nodiscard]] model::Session session(model::SessionOptions options);
   /// Of both.
   [[nodiscard]] double load_seconds() const noexcept { return load_seconds_; }
 
