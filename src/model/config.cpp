@@ -204,7 +204,7 @@ std::uint32_t read_vocabulary(const gguf::File& file, std::uint32_t width) {
   }
   if (embedding->shape[1] > kMaxSize) {
     refuse_file(file, "bad-tensor",
-                format_text("tensor 'token_embd.weight' has {} rows; at max {} are supported",
+                format_text("tensor 'token_embd.weight' has {} rows; at most {} are supported",
                             embedding->shape[1], kMaxSize));
   }
   return static_cast<std::uint32_t>(embedding->shape[1]);

@@ -1,6 +1,8 @@
 // src/model/emulator_plans.cpp - GEMV plans that suit the emulator
 #include "model/emulator_plans.hpp"
 
+#include <algorithm>
+
 #include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -9,7 +11,10 @@ namespace ptxgen::inline v0::model {
 namespace {
 
 constexpr std::uint32_t kWarps = 8;
-constexpr std::uint32_t kRows = 8;  // of a warp
+
+// Of a warp. With more rows of large blocks, kernels have too many accesses to shared memory for
+// the gate that compares them.
+std::uint32_t rows_of(ElementType weights) { return info(weights).block_values > 32 ? 4 : 8; }
 
 bool can_run(const GemvGroup& group, const ptx::Target& target) {
   try {
@@ -30,13 +35,15 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.load_bytes = widest_load(problem);
   plan.warps_out = kWarps;
   plan.unroll = 1;
-  plan.rows = kRows / plan.warp_outputs();  // of one row, as `rows` is still 1
+  plan.rows = rows_of(problem.weights) / plan.warp_outputs();  // of one row, as `rows` is still 1
   plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
 }
 
 std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target) {
-  for (group.warp_rows = kRows; group.warp_rows > 2; group.warp_rows /= 2) {
+  group.warp_rows = std::min(rows_of(group.w0), rows_of(group.w1));
+  if (group.n2 != 0) group.warp_rows = std::min(group.warp_rows, rows_of(group.w2));
+  for (; group.warp_rows > 2; group.warp_rows /= 2) {
     if (can_run(group, target)) break;
   }
   return group.warp_rows;

@@ -36,7 +36,7 @@ void check_option(std::string_view name, float value, bool good, std::string_vie
 
 Sampler::Sampler(const SamplerOptions& options) : options_(options), state_(options.seed) {
   const float t = options.temperature;
-  check_option("temperature", t, t >= 0 && std::isfinite(t), "a number of at limit 0");
+  check_option("temperature", t, t >= 0 && std::isfinite(t), "a number of at least 0");
   check_option("top_p", options.top_p, options.top_p > 0 && options.top_p <= 1,
                "a number above 0, up to 1");
   check_option("min_p", options.min_p, options.min_p >= 0 && options.min_p <= 1, "0 to 1");

@@ -2,6 +2,7 @@
 #include "ptxgen/model/gguf.hpp"
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <limits>
 
 #include "model/gguf_writer.hpp"
@@ -229,6 +230,7 @@ TEST_CASE("a file on disk is mapped; what cannot be mapped is an error") {
   write_file(path, everything().bytes());
   File file(path);
   const File moved = std::move(file);
+  CHECK(moved.name() == path);
   CHECK(moved.string("general.architecture") == "llama");
   CHECK(reinterpret_cast<std::uintptr_t>(moved.tensor("F64.weight").data.data()) % 32 == 0);
   CHECK(error_of([&] { return File(folder.file("none")); }) ==
@@ -243,4 +245,40 @@ TEST_CASE("a file on disk is mapped; what cannot be mapped is an error") {
   } catch (const Error& error) {
     CHECK(error.file == path + "2");
   }
+}
+
+TEST_CASE("released bytes of a file come back when they are read") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("model.gguf");
+  constexpr std::size_t kBytes = std::size_t{16} << 20;
+  GgufWriter writer;
+  writer.tensor("large", {kBytes}, "I8");
+  write_file(path, writer.bytes());
+  const File file(path);
+  const std::span<const std::byte> data = file.tensor("large").data;
+  const auto sum = [&] {
+    std::uint64_t all = 0;
+    for (const std::byte byte : data) all += std::to_integer<std::uint64_t>(byte);
+    return all;
+  };
+  // Pages of files in memory, of 4096 bytes or more.
+  const auto shared_pages = [] {
+    std::ifstream statm("/proc/self/statm");
+    std::size_t size = 0, resident = 0, shared = 0;
+    statm >> size >> resident >> shared;
+    return shared;
+  };
+  const std::uint64_t expected = sum();
+  const std::size_t before = shared_pages();
+  file.release(data);
+  const std::size_t after = shared_pages();
+  if (before != 0) CHECK(before - after >= kBytes / 65536 - 2);
+  CHECK(sum() == expected);
+  file.release({});
+  file.release(as_bytes("elsewhere"));
+  const std::string bytes = writer.bytes();
+  const File view = File::view(as_bytes(bytes), "view");
+  view.release(view.tensor("large").data);
+  CHECK(view.tensor("large").data[5] == data[5]);
+  CHECK(view.name() == "view");
 }

@@ -109,6 +109,26 @@ TEST_CASE("buffers: what goes in comes out, copies check sizes") {
   CHECK(f.watched.leaked() == "");
 }
 
+TEST_CASE("buffers: parts are copied, and must be inside") {
+  Fixture f;
+  const Context context(f.device);
+  Buffer<f32> buffer(context, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
+  const std::vector<float> part = {20, 30};
+  buffer.write_part(2, part);
+  const Stream stream(context);
+  buffer.write_part(7, std::span(part).first(1), &stream);
+  std::vector<float> all(8);
+  buffer.read(all, &stream);
+  stream.synchronize();
+  CHECK(all == std::vector<float>{0, 1, 20, 30, 4, 5, 6, 20});
+  std::vector<float> two(2);
+  buffer.read_part(3, two);
+  CHECK(two == std::vector<float>{30, 4});
+  buffer.write_part(8, {});
+  CHECK(contains(refusal([&] { buffer.write_part(7, part); }), "out-of-bounds"));
+  CHECK(contains(refusal([&] { buffer.read_part(9, two); }), "out-of-bounds"));
+}
+
 TEST_CASE("buffers without elements") {
   Fixture f;
   const Context context(f.device);

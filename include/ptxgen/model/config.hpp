@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ptxgen/kernels/attention/rope.hpp"
+#include "ptxgen/kernels/attention/rope_pairs.hpp"
 #include "ptxgen/model/gguf.hpp"
 
 namespace ptxgen::inline v0::model {

@@ -251,7 +251,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
       half_register(detail.results[0]) && half_register(detail.sources[0])) {
     step.result = detail.results[0].offset;
     step.source = {detail.sources[0].offset, detail.sources[0].offset, detail.sources[0].offset};
-    return made.alu(Alu::Mov32);
+    return handlers(best_isa()).alu(Alu::Mov32);
   }
   if (which == Alu::None || detail.results.size() != 1 || !whole(detail.results[0]) ||
       detail.sources.empty() || detail.sources.size() > 3) {

@@ -2,16 +2,10 @@
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/kernels/attention/rope_pairs.hpp"
 #include "ptxgen/kernels/describe.hpp"
 
 namespace ptxgen::inline v0 {
-
-/// Which two elements of a head are rotated together. The results of one for the other look right
-/// and are wrong, so each is a kernel of its own.
-enum class RopePairs : std::uint8_t {
-  Interleaved,  ///< (2i, 2i + 1), as in the LLaMA papers' code and in GGUF's NORM models
-  Halves,       ///< (i, i + head_size / 2), as in GPT-NeoX, Qwen and Gemma
-};
 
 /// Rotates pair i of each head by `position * theta^(-2i / head_size)`:
 /// `(x0 cos - x1 sin, x0 sin + x1 cos)`. Computed in f32 and rounded once to the type.
