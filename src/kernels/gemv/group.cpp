@@ -121,22 +121,23 @@ Value<f32> with_bias(gemv::Kit& kit, const gemv::Outputs& outputs, const gemv::S
   return product + expand(k, load_floats_if(k, bias, type, 1, reads), 1)[0];
 }
 
-// act(a) * b in the lanes that have outputs.
-void store_gated(gemv::Kit& first, gemv::Kit& second, const gemv::Segment& segment,
-                 const Pointers& at, const GemvGroup& spec) {
+gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
+  return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
+}
+
+// act(a) * b in the lanes that have outputs. Matrices of two types may differ in their steps.
+void store_gated(gemv::Kit& first, gemv::Kit& second, const Value<u32>& block, const Pointers& at,
+                 const GemvGroup& spec) {
+  const gemv::Segment segment = strip_of(first.plan, block);
   gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
   // The second matrix has its x where the first one's is.
   first.k.bar_sync();
-  const gemv::Outputs b =
-      gemv::finish_warp(second, gemv::sums_of(second, segment, second.plan.rows));
+  const gemv::Outputs b = gemv::finish_warp(
+      second, gemv::sums_of(second, strip_of(second.plan, block), second.plan.rows));
   const Value<f32> up = with_bias(second, b, segment, at, 1);
   const Value<f32> active = activation(with_bias(first, a, segment, at, 0), spec);
   a.sums[0] = active * up;
   gemv::store_outputs(first, segment, a);
-}
-
-gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
-  return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
 }
 
 // The first two matrices, by the blocks of one.
@@ -150,7 +151,7 @@ void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
     gemv::Kit second = kit_of(k, plans[1], at, 1);
     gemv::place(first);
     gemv::place(second);
-    store_gated(first, second, strip_of(plans[0], block), at, spec);
+    store_gated(first, second, block, at, spec);
   };
   if (spec.n2 == 0) {
     emit();

@@ -143,7 +143,7 @@ CONFIGURATIONS = (
         (9, 3, 32, 160, 288, "Q5_0", {"embedding": "Q5_0"}),
         (2, 1, 80, 96, 160, "Q5_1", {"head": "Q5_1", "embedding": "BF16"}),
         (2, 2, 256, 256, 256, "Q6_K", {"embedding": "Q6_K"}),
-        (11, 1, 16, 80, 59, "BF16", {"head": "BF16", "epsilon": 1e-3}),
+        (14, 2, 16, 80, 59, "BF16", {"head": "BF16", "epsilon": 1e-3}),
         (8, 4, 32, 256, 512, MIXED, {"embedding": "Q6_K", "head": "Q4_1", "layers": 4}),
         (3, 1, 128, 128, 96, "Q8_0", {"rope_dims": 128, "rope_base": 1e5}),
         (6, 6, 16, 96, 96, "Q5_1", {"rope_scaling": 8.0}),

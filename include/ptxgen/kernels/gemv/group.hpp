@@ -151,7 +151,24 @@ struct Describe<GemvGroup> {
                                  .gate = GemvGate::Gelu,
                                  .bias = true,
                                  .warp_rows = 8,
-                                 .precise = true}};
+                                 .precise = true},
+                                // Of the first matrix more steps than of the second, and fewer.
+                                {.k = 512,
+                                 .n0 = 40,
+                                 .n1 = 40,
+                                 .n2 = 0,
+                                 .w0 = ElementType::f32,
+                                 .w1 = ElementType::f16,
+                                 .gate = GemvGate::Silu},
+                                {.k = 1280,
+                                 .n0 = 21,
+                                 .n1 = 21,
+                                 .n2 = 9,
+                                 .w0 = kQ6,
+                                 .w1 = ElementType::f32,
+                                 .w2 = kQ4,
+                                 .gate = GemvGate::Silu,
+                                 .bias = true}};
 };
 
 }  // namespace ptxgen::inline v0
