@@ -80,7 +80,10 @@ class Generator {
   }
 
   void step(std::uint32_t token) {
+    // Every step has the same launches; the instructions of one are enough.
+    if (result_.steps == 0) run_.count_instructions(true);
     session_.decode(token);
+    if (result_.steps == 0) run_.count_instructions(false);
     if (job_.all_logits) keep(session_.logits());
     ++result_.steps;
     result_.cache_bytes_per_step += static_cast<double>(

@@ -30,7 +30,7 @@ struct Generation {
   double cache_bytes_per_step = 0;  ///< keys and values that a step reads, on average
   std::vector<float> logits;        ///< [positions][vocabulary] with `all_logits`
   std::vector<KernelStatistics> prefill_kernels;
-  std::vector<KernelStatistics> decode_kernels;
+  std::vector<KernelStatistics> decode_kernels;  ///< of all steps; instructions of the first
 
   [[nodiscard]] double tokens_per_second() const noexcept {
     return decode_seconds > 0 ? static_cast<double>(steps) / decode_seconds : 0;

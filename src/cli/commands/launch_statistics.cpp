@@ -17,14 +17,19 @@ KernelStatistics total(const std::vector<KernelStatistics>& kernels) {
 }
 
 LaunchStatistics::LaunchStatistics(const Context& context, const emulator::Options& options)
-    : context_(context.handle()) {
-  (void)driver::emulated::set_launch_options(context_, options);
+    : context_(context.handle()), options_(options) {
+  count_instructions(false);
   (void)driver::emulated::observe_launches(context_, &LaunchStatistics::report, this);
 }
 
 LaunchStatistics::~LaunchStatistics() {
   (void)driver::emulated::observe_launches(context_, nullptr, nullptr);
   (void)driver::emulated::set_launch_options(context_, driver::emulated::default_options());
+}
+
+void LaunchStatistics::count_instructions(bool on) {
+  options_.counters = on;
+  (void)driver::emulated::set_launch_options(context_, options_);
 }
 
 std::vector<KernelStatistics> LaunchStatistics::take() {

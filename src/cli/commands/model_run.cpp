@@ -122,6 +122,10 @@ model::Session ModelRun::session(model::SessionOptions options) {
   return session;
 }
 
+void ModelRun::count_instructions(bool on) {
+  if (statistics_) statistics_->count_instructions(on);
+}
+
 std::vector<KernelStatistics> ModelRun::take_statistics() {
   return statistics_ ? statistics_->take() : std::vector<KernelStatistics>();
 }

@@ -53,6 +53,8 @@ class ModelRun {
   [[nodiscard]] bool emulated() const noexcept { return choice_.emulator; }
   /// "emulator", "cuda:0"
   [[nodiscard]] const std::string& device_name() const noexcept { return choice_.name; }
+  /// Whether instructions of later launches are counted, which takes time; on a GPU they never are.
+  void count_instructions(bool on);
   /// Launches since the last call; none on a GPU.
   [[nodiscard]] std::vector<KernelStatistics> take_statistics();
 

@@ -41,7 +41,7 @@ std::vector<KernelRow> kernel_rows(const GenerationReport& report) {
     const double seconds = total(result.decode_kernels).seconds;
     for (const KernelStatistics& kernel : result.decode_kernels) {
       rows.push_back({kernel.kernel, each(static_cast<double>(kernel.launches), result.steps),
-                      each(static_cast<double>(kernel.lane_instructions), result.steps),
+                      static_cast<double>(kernel.lane_instructions),
                       seconds > 0 ? kernel.seconds / seconds : 0});
     }
     return rows;
@@ -133,8 +133,7 @@ json to_json(const GenerationReport& report) {
       {"findings",
        {{"errors", findings.errors}, {"warnings", findings.warnings}, {"notes", findings.notes}}}};
   if (report.run.emulated()) {
-    const double lanes = static_cast<double>(total(result.decode_kernels).lane_instructions);
-    document["lane_instructions_per_token"] = each(lanes, result.steps);
+    document["lane_instructions_per_token"] = total(result.decode_kernels).lane_instructions;
   } else {
     const double achieved = achieved_gb_per_s(report);
     document["achieved_gb_per_s"] = achieved;
@@ -182,7 +181,7 @@ std::string to_text(const GenerationReport& report) {
                     megabytes(result.cache_bytes_per_step)));
     if (report.run.emulated()) {
       const double lanes = static_cast<double>(total(result.decode_kernels).lane_instructions);
-      row("", format_text("{:.1f} million lane instructions", each(lanes, result.steps) * 1e-6));
+      row("", format_text("{:.1f} million lane instructions", lanes * 1e-6));
     } else {
       row("roofline", roofline_text(report));
     }
