@@ -202,8 +202,8 @@ struct Affine::Ranges {
   const BlockBounds& block;
   const std::vector<AffineRange>* all = nullptr;  // of every symbol, or
   AffineRanges& some;
-  bool by_ways = false;  // phis are what they stand for
-  int depth = 0;         // of these
+  bool by_ways = false;  // phis have the ranges of their inputs
+  int depth = 0;         // of phis among inputs of phis
 };
 
 AffineRange Affine::range(const AffineForm& form, const BlockBounds& block) const {
@@ -228,13 +228,13 @@ AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
         one = one * (*known.all)[factor];
         continue;
       }
-      auto at = known.some.find(factor);
-      if (at == known.some.end()) {
-        // For its own value, too, if that comes round.
-        at = known.some.emplace(factor, range_of_symbol(factor, known)).first;
-        if (known.by_ways) at->second = range_of_phi(factor, known, at->second);
+      if (known.some.size() < symbols_.size()) known.some.resize(symbols_.size());
+      if (!known.some[factor]) {
+        // Also for uses of a phi among its own inputs.
+        known.some[factor] = range_of_symbol(factor, known);
+        if (known.by_ways) known.some[factor] = range_of_phi(factor, known, *known.some[factor]);
       }
-      one = one * at->second;
+      one = one * *known.some[factor];
     }
     all = all + one;
   }
@@ -247,8 +247,8 @@ AffineRange Affine::range_of_phi(std::uint32_t symbol, Ranges& known, AffineRang
   std::vector<std::uint32_t> ways;
   if (expansions_[symbol] != kNone) {
     ways.push_back(expansions_[symbol]);
-  } else if (const auto found = ways_.find(symbol); found != ways_.end()) {
-    ways = found->second;
+  } else if (symbol < ways_.size()) {
+    ways = ways_[symbol];
   }
   if (ways.empty() || known.depth >= kDeepest) return range;
   ++known.depth;

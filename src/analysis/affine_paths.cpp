@@ -269,6 +269,7 @@ void AffineSolver::add_ways(std::uint32_t symbol, const AffineForm& shared,
   std::vector<std::uint32_t> numbers;
   for (const AffineForm& way : ways) numbers.push_back(form_number(sum(way, shared, -1)));
   // What a thread has when it leaves a loop, too.
+  r_.ways_.resize(r_.symbols_.size());
   if (r_.left_[symbol] != kNone) r_.ways_[r_.left_[symbol]] = numbers;
   r_.ways_[symbol] = std::move(numbers);
 }

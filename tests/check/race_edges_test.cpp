@@ -424,9 +424,9 @@ TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
   CHECK_FALSE(from("mov.u32 %r6, 4294967295;", "add.u32 %r6, %r6, 1;").empty());
 }
 
-TEST_CASE("behind a loop its last iteration is bounded too") {
-  const auto tail = [](const std::string& most) {
-    std::string text = bounded_loop("  min.u32 %r5, %r9, " + most + ";\n");
+TEST_CASE("after a loop its last iteration is bounded too") {
+  const auto tail = [](const std::string& max) {
+    std::string text = bounded_loop("  min.u32 %r5, %r9, " + max + ";\n");
     return races(text + "  ld.shared.u32 %r3, [%r7];\n");
   };
   CHECK(tail("2") == "");

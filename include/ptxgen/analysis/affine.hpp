@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,8 +103,9 @@ struct AffineRange {
   std::int64_t max = 0;
 };
 
-/// Ranges of symbols, by their number in `Affine::symbols()`.
-using AffineRanges = std::map<std::uint32_t, AffineRange>;
+/// Ranges of symbols, by their number in `Affine::symbols()`; those that are not there, or empty,
+/// were not computed.
+using AffineRanges = std::vector<std::optional<AffineRange>>;
 
 /// The variable named by a symbol of the module, or nullptr.
 [[nodiscard]] const ptx::Variable* variable_of(const ptx::Module& module,
@@ -186,7 +186,7 @@ class Affine {
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block) const;
   [[nodiscard]] const BlockBounds& block() const noexcept { return block_; }
   /// The same where symbols have the ranges in `known`; those of others are added to it. A phi
-  /// where paths meet has a value of one of its inputs. The range is that of an integer equal to
+  /// at a join has a value of one of its inputs. The range is that of an integer equal to
   /// the value modulo 2^bits, if the form's assumptions hold.
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block,
                                   AffineRanges& known) const;
@@ -240,8 +240,8 @@ class Affine {
   std::vector<AffineForm> versions_forms_;  // of each version, with Phi symbols
   std::vector<std::uint32_t> expansions_;   // of each symbol, in forms_; kNone: none
   std::vector<AffineRange> ranges_;         // of each symbol, for `block_`
-  // By Phi and Rest symbol, the forms of what each input brings, where paths meet.
-  std::map<std::uint32_t, std::vector<std::uint32_t>> ways_;
+  // Of each Phi and Rest symbol at a join, the forms of its inputs; none of later symbols.
+  std::vector<std::vector<std::uint32_t>> ways_;
   std::vector<std::uint32_t> expansion_assumes_;            // of each symbol, that it does not wrap
   std::vector<std::uint32_t> iteration_, final_iteration_;  // symbols of each loop
   std::vector<std::uint32_t> left_;  // by symbol, its value after its loop; kNone: itself

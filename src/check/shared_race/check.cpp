@@ -174,7 +174,7 @@ class ShapeCheck {
   struct Bytes {
     std::int64_t begin = kMaxExtent;
     std::int64_t end = -kMaxExtent;
-    [[nodiscard]] bool meets(const Bytes& other) const noexcept {
+    [[nodiscard]] bool overlaps(const Bytes& other) const noexcept {
       return begin < other.end && other.begin < end;
     }
   };
@@ -213,12 +213,12 @@ class ShapeCheck {
     const Extent& x = extent(a);
     const Extent& y = extent(b);
     if (!x.known || !y.known || form(a).address.variable != form(b).address.variable) return false;
-    if (!x.all.meets(y.all)) return true;
+    if (!x.all.overlaps(y.all)) return true;
     if (pairs != Pairs::OtherWarps && pairs != Pairs::SameWarp) return false;
     visits_ += x.warps.size();
     for (std::size_t s = 0; s < x.warps.size(); ++s) {
       for (std::size_t t = 0; t < y.warps.size(); ++t) {
-        if ((s == t) == (pairs == Pairs::SameWarp) && x.warps[s].meets(y.warps[t])) return false;
+        if ((s == t) == (pairs == Pairs::SameWarp) && x.warps[s].overlaps(y.warps[t])) return false;
       }
     }
     return true;

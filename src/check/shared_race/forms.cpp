@@ -63,7 +63,7 @@ const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
   const auto known = columns_.find(symbol);
   if (known != columns_.end()) return known->second ? &*known->second : nullptr;
   const AffineSymbol& s = affine_.symbols()[symbol];
-  std::optional<Column> made;
+  std::optional<Column> out;
   if (s.kind == AffineSymbol::Kind::Thread || s.kind == AffineSymbol::Kind::Lane) {
     Column values(threads_);
     for (std::uint32_t t = 0; t < threads_; ++t) {
@@ -71,12 +71,12 @@ const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
                                             t / shape_[0] / shape_[1]};
       values[t] = s.kind == AffineSymbol::Kind::Lane ? t % 32 : at[s.component % 3];
     }
-    made = std::move(values);
+    out = std::move(values);
   } else if (s.kind == AffineSymbol::Kind::BlockShape) {
-    made = Column(threads_, shape_[s.component % 3]);
+    out = Column(threads_, shape_[s.component % 3]);
   } else if (const AffineForm* expansion = affine_.expansion(symbol)) {
     columns_[symbol] = std::nullopt;  // ends a recursion through the symbol itself
-    made = column(*expansion);
+    out = column(*expansion);
   } else if (s.kind == AffineSymbol::Kind::Operation && s.depth <= kMaxDepth) {
     std::array<Column, 3> operands;
     bool all = true;
@@ -86,10 +86,10 @@ const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
       all = operand.has_value();
       if (all) operands[i] = std::move(*operand);
     }
-    if (all) made = operation(s, operands);
+    if (all) out = operation(s, operands);
   }
   std::optional<Column>& kept = columns_[symbol];
-  kept = std::move(made);
+  kept = std::move(out);
   return kept ? &*kept : nullptr;
 }
 
@@ -112,7 +112,7 @@ std::optional<ThreadForms::Column> ThreadForms::column(const AffineForm& form) {
 
 ThreadForms::Column ThreadForms::operation(const AffineSymbol& symbol,
                                            const std::array<Column, 3>& operands) const {
-  Column made(threads_);
+  Column out(threads_);
   std::array<unsigned, 3> width{64, 64, 64};
   for (std::size_t i = 0; i < 3; ++i) {
     if (symbol.operands[i] != kNone) width[i] = affine_.form(symbol.operands[i]).bits;
@@ -165,9 +165,9 @@ ThreadForms::Column ThreadForms::operation(const AffineSymbol& symbol,
       case AffineOperation::None:
         break;
     }
-    made[t] = number(result, symbol.bits, symbol.is_signed);
+    out[t] = number(result, symbol.bits, symbol.is_signed);
   }
-  return made;
+  return out;
 }
 
 // Forms ---------------------------------------------------------------------------------------
@@ -193,24 +193,24 @@ std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
 }
 
 AffineForm ThreadForms::expanded(const AffineForm& form) const {
-  AffineForm made = form;
+  AffineForm out = form;
   for (int step = 0; step < 16; ++step) {
-    const auto at = std::find_if(made.terms.begin(), made.terms.end(), [&](const AffineTerm& term) {
+    const auto at = std::find_if(out.terms.begin(), out.terms.end(), [&](const AffineTerm& term) {
       return term.symbols[1] == kNone && affine_.expansion(term.symbols[0]) != nullptr;
     });
-    if (at == made.terms.end()) break;
+    if (at == out.terms.end()) break;
     const AffineTerm term = *at;
-    made.terms.erase(at);
-    made = analysis::sum(made, analysis::resized(*affine_.expansion(term.symbols[0]), made.bits),
-                         term.coefficient);
+    out.terms.erase(at);
+    out = analysis::sum(out, analysis::resized(*affine_.expansion(term.symbols[0]), out.bits),
+                        term.coefficient);
   }
-  return made;
+  return out;
 }
 
 ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
   const AffineForm form = expanded(unexpanded);
-  ThreadForm made;
-  made.values.assign(threads_, form.constant);
+  ThreadForm out;
+  out.values.assign(threads_, form.constant);
   std::map<SymbolKey, std::int64_t> rest;
   for (const AffineTerm& term : form.terms) {
     Column factors(threads_, term.coefficient);
@@ -226,12 +226,12 @@ ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
       for (std::uint32_t t = 0; t < threads_; ++t) factors[t] = product(factors[t], (*known)[t]);
     }
     if (unknown == 0) {
-      for (std::uint32_t t = 0; t < threads_; ++t) made.values[t] = sum(made.values[t], factors[t]);
+      for (std::uint32_t t = 0; t < threads_; ++t) out.values[t] = sum(out.values[t], factors[t]);
       continue;
     }
     // With a factor that differs between threads the rest differs between them too.
     if (std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) != factors.end())
-      return made;
+      return out;
     rest[key] = sum(rest[key], factors[0]);
   }
   for (const auto& [key, coefficient] : rest) {
@@ -240,56 +240,56 @@ ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
     if (factor == 0) continue;
     const AffineSymbol& symbol = affine_.symbols()[key[0]];
     const bool alone = key[1] == kNone && factor == 1;
-    if (alone && symbol.kind == AffineSymbol::Kind::Address && made.variable == kNone) {
-      if (symbol.id >= facts_.module().symbols.size()) return made;
-      made.variable = symbol.id;
+    if (alone && symbol.kind == AffineSymbol::Kind::Address && out.variable == kNone) {
+      if (symbol.id >= facts_.module().symbols.size()) return out;
+      out.variable = symbol.id;
       continue;
     }
-    made.elsewhere |= alone && symbol.kind == AffineSymbol::Kind::Parameter && symbol.bits == 64;
-    made.rest.emplace_back(key, factor);
+    out.elsewhere |= alone && symbol.kind == AffineSymbol::Kind::Parameter && symbol.bits == 64;
+    out.rest.emplace_back(key, factor);
   }
-  for (std::int64_t& value : made.values)
+  for (std::int64_t& value : out.values)
     value = analysis::low_bits(static_cast<std::uint64_t>(value), form.bits);
-  if (made.variable != kNone) {
-    made.elsewhere = space_of_symbol(facts_.module(), made.variable) != Space::Shared;
-    made.variable = variable_number(made.variable);
+  if (out.variable != kNone) {
+    out.elsewhere = space_of_symbol(facts_.module(), out.variable) != Space::Shared;
+    out.variable = variable_number(out.variable);
   }
-  made.assumptions = form.assumptions;
-  made.known = true;
-  return made;
+  out.assumptions = form.assumptions;
+  out.known = true;
+  return out;
 }
 
 // Conditions ----------------------------------------------------------------------------------
 
 AccessForm ThreadForms::of(const SharedAccess& access) {
-  AccessForm made;
-  made.may.assign(threads_, true);
+  AccessForm out;
+  out.may.assign(threads_, true);
   for (std::uint32_t t = 0; t < threads_; ++t) {
-    if ((access.lanes >> (t % 32) & 1u) == 0) made.may[t] = false;
+    if ((access.lanes >> (t % 32) & 1u) == 0) out.may[t] = false;
   }
   const Function& function = facts_.function();
   const Instruction& s = function.body[access.statement];
-  add_conditions(access, made);
+  add_conditions(access, out);
   if (!access.anywhere || access.bytes != 0)
-    made.address = computed(affine_.of(access.statement, function.operands_of(s)[access.operand]));
+    out.address = computed(affine_.of(access.statement, function.operands_of(s)[access.operand]));
   // Only a generic address may point outside the window.
-  if (space_of(s.get(Field::Space)) != Space::Generic) made.address.elsewhere = false;
+  if (space_of(s.get(Field::Space)) != Space::Generic) out.address.elsewhere = false;
   // Addresses of the window fit 32 bits, whatever register holds them.
-  for (std::int64_t& value : made.address.values)
+  for (std::int64_t& value : out.address.values)
     value = analysis::low_bits(static_cast<std::uint64_t>(value), 32);
   if (access.anywhere) {
-    made.address.values.assign(threads_, 0);
-    made.address.rest.assign(1, {kNoSymbols, 1});
+    out.address.values.assign(threads_, 0);
+    out.address.rest.assign(1, {kNoSymbols, 1});
   }
-  return made;
+  return out;
 }
 
-void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
+void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& out) {
   const Function& function = facts_.function();
   const analysis::Cfg& cfg = facts_.cfg();
   const std::uint32_t home = cfg.block_of(access.statement);
   if (function.body[access.statement].guard.present())
-    add_condition(affine_.guard(access.statement), true, false, made, 0);
+    add_condition(affine_.guard(access.statement), true, false, out, 0);
   // Branches with exactly one successor that leads here.
   std::uint32_t below = home;
   for (int step = 0; step < 64; ++step) {
@@ -308,18 +308,18 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
       });
       if (!only) continue;
       // The first successor is the target of the branch.
-      add_condition(affine_.guard(end), way == 0, false, made, 0);
+      add_condition(affine_.guard(end), way == 0, false, out, 0);
     }
     below = block;
   }
 }
 
-void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes, AccessForm& made,
+void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes, AccessForm& out,
                                 int depth) {
   assumes |= form.may_wrap();
   if (const auto values = column(form)) {
     for (std::uint32_t t = 0; t < threads_; ++t) {
-      if (((*values)[t] & 1) != (wanted ? 1 : 0)) made.may[t] = false;
+      if (((*values)[t] & 1) != (wanted ? 1 : 0)) out.may[t] = false;
     }
     return;
   }
@@ -329,27 +329,26 @@ void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assume
   const AffineSymbol& symbol = affine_.symbols()[term.symbols[0]];
   const bool inner = wanted != ((form.constant & 1) != 0);
   if (const AffineForm* expansion = affine_.expansion(term.symbols[0]))
-    return add_condition(*expansion, inner, assumes, made, depth + 1);
+    return add_condition(*expansion, inner, assumes, out, depth + 1);
   if (symbol.kind != AffineSymbol::Kind::Operation) return;
   const bool both = (symbol.operation == AffineOperation::And && inner) ||
                     (symbol.operation == AffineOperation::Or && !inner);
   if (both) {
-    add_condition(affine_.form(symbol.operands[0]), inner, assumes, made, depth + 1);
-    add_condition(affine_.form(symbol.operands[1]), inner, assumes, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[0]), inner, assumes, out, depth + 1);
+    add_condition(affine_.form(symbol.operands[1]), inner, assumes, out, depth + 1);
   } else if (symbol.operation == AffineOperation::Compare) {
-    add_comparison(term.symbols[0], inner, assumes, made);
+    add_comparison(term.symbols[0], inner, assumes, out);
   }
 }
 
-void ThreadForms::add_comparison(std::uint32_t symbol, bool wanted, bool assumes,
-                                 AccessForm& made) {
+void ThreadForms::add_comparison(std::uint32_t symbol, bool wanted, bool assumes, AccessForm& out) {
   const AffineSymbol& compare = affine_.symbols()[symbol];
   const AffineForm& a = affine_.form(compare.operands[0]);
   const AffineForm& b = affine_.form(compare.operands[1]);
   const ThreadForm difference = computed(analysis::Affine::difference(a, b));
   if (!difference.known || difference.variable != kNone || difference.rest.size() != 1) return;
   const auto& [key, coefficient] = difference.rest[0];
-  made.conditions.push_back(
+  out.conditions.push_back(
       {difference.values, key, coefficient, compare.comparison, wanted, symbol, assumes});
 }
 

@@ -89,11 +89,11 @@ class ThreadForms {
   [[nodiscard]] Column operation(const analysis::AffineSymbol& symbol,
                                  const std::array<Column, 3>& operands) const;
   [[nodiscard]] ThreadForm computed(const analysis::AffineForm& form);
-  void add_conditions(const SharedAccess& access, AccessForm& made);
+  void add_conditions(const SharedAccess& access, AccessForm& out);
   /// `assumes`: the form from which this one comes rests on assumptions.
-  void add_condition(const analysis::AffineForm& form, bool holds, bool assumes, AccessForm& made,
+  void add_condition(const analysis::AffineForm& form, bool holds, bool assumes, AccessForm& out,
                      int depth);
-  void add_comparison(std::uint32_t compare, bool holds, bool assumes, AccessForm& made);
+  void add_comparison(std::uint32_t compare, bool holds, bool assumes, AccessForm& out);
   /// Replaces phi symbols by their expansions.
   [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Variables that overlap share one number.

@@ -115,7 +115,7 @@ void SymbolRanges::bound_loops() {
         symbol.kind == AffineSymbol::Kind::FinalIteration)
       symbols[symbol.id].push_back(s);
   }
-  analysis::AffineRanges bounded;
+  analysis::AffineRanges bounded(affine_.symbols().size());
   for (const std::uint32_t loop : order) {
     // Ranges that were computed before those of this loop's iterations may be too wide.
     known_ = bounded;
