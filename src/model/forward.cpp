@@ -250,8 +250,8 @@ void Pass::gate(std::uint32_t layer) {
     GemvGroup group{.k = w.gate.k, .n0 = w.gate.n, .n1 = w.up.n, .n2 = 0};
     group.w0 = w.gate.type;
     group.w1 = w.up.type;
-    group.gate = silu ? GemvGate::Silu : GemvGate::Gelu;
-    group.precise = !silu;  // tanh.approx has 11 bits
+    // tanh.approx has 11 bits.
+    group.gate = silu ? GemvGate::Silu : GemvGate::GeluPrecise;
     if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
     GemvGroup::Operands operands{.y0 = work_.gate};
     operands.w0 = w.gate.memory;

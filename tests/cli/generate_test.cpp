@@ -145,7 +145,7 @@ TEST_CASE("the prompt may be text, a file, standard input or ids") {
   CHECK(document.at("text") == "d");
 }
 
-TEST_CASE("--chat applies the model's template, and says which") {
+TEST_CASE("generate --chat applies the model's template, and says which") {
   const Model model;
   const auto result = model.generate({"--chat", "--prompt", "hi", "--greedy"});
   CHECK(result.out == "xyz\n");
@@ -186,7 +186,7 @@ TEST_CASE("a seed gives the same text, another one another text") {
   CHECK(likely.at("text") == "cde");
 }
 
-TEST_CASE("--logits writes a row for every position of prompt and continuation") {
+TEST_CASE("generate --logits writes a row for every position of prompt and continuation") {
   const Model model;
   const std::string file = model.folder.file("logits.npy");
   const json document =
@@ -206,7 +206,7 @@ TEST_CASE("--logits writes a row for every position of prompt and continuation")
                    [](float a, float b) { return a == Approx(b).margin(1e-4); }));
 }
 
-TEST_CASE("--compare-logits compares with another run") {
+TEST_CASE("generate --compare-logits compares with another run") {
   const Model model;
   const std::string file = model.folder.file("logits.npy");
   const std::vector<std::string> how = {"--prompt", "ab", "--greedy", "-n", "3"};
@@ -235,7 +235,7 @@ TEST_CASE("--compare-logits compares with another run") {
                  ": expects f32 [positions, 288], the logits of another run with --logits"));
 }
 
-TEST_CASE("--dump-layer writes an output of a layer at every position") {
+TEST_CASE("generate --dump-layer writes an output of a layer at every position") {
   const Model model;
   const std::string out = model.folder.file("out.npy"), q = model.folder.file("q.npy");
   const std::string embedding = model.folder.file("embedding.npy");
@@ -257,7 +257,7 @@ TEST_CASE("--dump-layer writes an output of a layer at every position") {
                  "there is no tensor 'x' outside of the layers; there are: embedding, logits"));
 }
 
-TEST_CASE("--stats counts the launches of a token by kernel") {
+TEST_CASE("generate --stats counts the launches of a token by kernel") {
   const Model model;
   const auto result = model.generate({"--prompt", "ab", "--greedy", "-n", "3", "--stats"});
   CHECK(contains(result.err, "a token, by kernel:\n"));

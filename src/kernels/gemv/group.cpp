@@ -2,6 +2,7 @@
 #include "ptxgen/kernels/gemv/group.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "kernels/gemv/emit.hpp"
@@ -26,7 +27,9 @@ constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 
 void check_group(const GemvGroup& spec) {
   check_parameters(spec);
-  if (spec.warp_rows == 6) refuse("warp_rows is 6; it is 2, 4 or 8");
+  if (!std::has_single_bit(spec.warp_rows)) {
+    refuse(format_text("warp_rows is {}; it is 2, 4 or 8", spec.warp_rows));
+  }
   if (spec.gate == GemvGate::None) return;
   if (spec.n0 != spec.n1) {
     refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
@@ -81,20 +84,23 @@ gemv::Kit kit_of(KernelBuilder& k, const GemvPlan& plan, const Pointers& at, std
   return kit;
 }
 
-Accuracy accuracy_of(const GemvGroup& spec) {
-  return spec.precise ? Accuracy::Precise : Accuracy::Approximate;
+bool is_silu(GemvGate gate) { return gate == GemvGate::Silu || gate == GemvGate::SiluPrecise; }
+
+Accuracy accuracy_of(GemvGate gate) {
+  const bool precise = gate == GemvGate::SiluPrecise || gate == GemvGate::GeluPrecise;
+  return precise ? Accuracy::Precise : Accuracy::Approximate;
 }
 
 // The steps of `gelu_tanh` and `swiglu`.
-Value<f32> activation(const Value<f32>& x, const GemvGroup& spec) {
-  if (spec.gate == GemvGate::Silu) return x * sigmoid(x, accuracy_of(spec));
+Value<f32> activation(const Value<f32>& x, GemvGate gate) {
+  if (is_silu(gate)) return x * sigmoid(x, accuracy_of(gate));
   const Value<f32> cubic = x * x * 0.044715f + 1.0f;
-  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy_of(spec));
+  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy_of(gate));
   return x * (t * 0.5f + 0.5f);
 }
 
 double exact_activation(double x, GemvGate gate) {
-  if (gate == GemvGate::Silu) return x / (1 + std::exp(-x));
+  if (is_silu(gate)) return x / (1 + std::exp(-x));
   return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
 }
 
@@ -135,7 +141,7 @@ void store_gated(gemv::Kit& first, gemv::Kit& second, const Value<u32>& block, c
   const gemv::Outputs b = gemv::finish_warp(
       second, gemv::sums_of(second, strip_of(second.plan, block), second.plan.rows));
   const Value<f32> up = with_bias(second, b, segment, at, 1);
-  const Value<f32> active = activation(with_bias(first, a, segment, at, 0), spec);
+  const Value<f32> active = activation(with_bias(first, a, segment, at, 0), spec.gate);
   a.sums[0] = active * up;
   gemv::store_outputs(first, segment, a);
 }
@@ -261,8 +267,7 @@ KernelKey Describe<GemvGroup>::key(const K& spec) {
   key.values = {pair(spec.k, spec.n0), pair(spec.n1, spec.n2),
                 type(spec.w0, 0) | type(spec.w1, 8) | type(spec.w2, 16) | type(spec.x, 24) |
                     type(spec.y, 32) | static_cast<std::uint64_t>(spec.gate) << 40 |
-                    std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.precise} << 49 |
-                    std::uint64_t{spec.warp_rows} << 56};
+                    std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.warp_rows} << 56};
   return key;
 }
 
@@ -305,8 +310,8 @@ ErrorBound Describe<GemvGroup>::bound(const K& spec) {
     bound.relative = std::max(bound.relative, Describe<Gemv>::bound({spec.plan(i)}).relative);
   }
   if (spec.gate == GemvGate::None) return bound;
-  const std::string_view function = spec.gate == GemvGate::Silu ? "sigmoid" : "tanh";
-  const MathBound& math = math_bound(function, accuracy_of(spec));
+  const std::string_view function = is_silu(spec.gate) ? "sigmoid" : "tanh";
+  const MathBound& math = math_bound(function, accuracy_of(spec.gate));
   return {.relative = 3 * bound.relative + (math.ulp + 6) * 0x1p-23, .absolute = 1e-36};
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("messages that a template does not take") {
 TEST_CASE("templates that are not known") {
   constexpr const char* kCure =
       "supported are ChatML as in SmolLM2 and the templates of Gemma 2 and 3; give the text with "
-      "its control tokens as it is (--raw), or the ids of tokens (--tokens)";
+      "its control tokens as it is (without --chat), or the ids of tokens (--tokens)";
   CHECK(refusal("", {{"user", "Hi"}}) ==
         std::string("unsupported-chat-template: the file has no key 'tokenizer.chat_template'; ") +
             kCure);

@@ -8,9 +8,11 @@ namespace ptxgen::inline v0 {
 
 /// What becomes of the products with the first and the second matrix.
 enum class GemvGate : std::uint8_t {
-  None,  ///< each is an output
-  Silu,  ///< `silu(a) * b`: SwiGLU
-  Gelu,  ///< `gelu(a) * b` with the tanh form: GeGLU
+  None,         ///< each is an output
+  Silu,         ///< `silu(a) * b`: SwiGLU
+  Gelu,         ///< `gelu(a) * b` with the tanh form: GeGLU
+  SiluPrecise,  ///< the same with the precise forms of exp and division
+  GeluPrecise,  ///< the same with the precise tanh
 };
 
 /// Up to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
@@ -35,7 +37,6 @@ struct GemvGroup {
   bool bias = false;  ///< each matrix has one, of its n values
   /// Of a matrix for each warp. With more, x is read less often and takes more registers.
   std::uint32_t warp_rows = 2;
-  bool precise = false;  ///< the gate's exp, division or tanh rounded as the precise forms
 
   struct Operands {
     DeviceRange y0{}, y1{}, y2{}, w0{}, w1{}, w2{}, bias0{}, bias1{}, bias2{}, x{};
@@ -51,8 +52,11 @@ struct GemvGroup {
   [[nodiscard]] KernelCost cost() const noexcept;
 };
 
-inline constexpr Word<GemvGate> kGemvGates[] = {
-    {"none", GemvGate::None}, {"silu", GemvGate::Silu}, {"gelu", GemvGate::Gelu}};
+inline constexpr Word<GemvGate> kGemvGates[] = {{"none", GemvGate::None},
+                                                {"silu", GemvGate::Silu},
+                                                {"gelu", GemvGate::Gelu},
+                                                {"silu_precise", GemvGate::SiluPrecise},
+                                                {"gelu_precise", GemvGate::GeluPrecise}};
 
 template <>
 struct Describe<GemvGroup> {
@@ -76,9 +80,7 @@ struct Describe<GemvGroup> {
       choice<&K::gate, kGemvGates>("gate", "silu or gelu: y0 = act(y0) * y1").specializes(),
       flag<&K::bias>("bias", "n elements are added to each").specializes(),
       number<&K::warp_rows>("warp_rows", 2, 8, "rows of a matrix for each warp: 2, 4 or 8")
-          .multiple_of(2)
-          .specializes(),
-      flag<&K::precise>("precise", "precise exp and division, or tanh, of the gate").specializes()};
+          .specializes()};
   static constexpr auto kW0 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n0; };
   static constexpr auto kW1 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n1; };
   static constexpr auto kW2 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n2; };
@@ -148,10 +150,9 @@ struct Describe<GemvGroup> {
                                  .n2 = 0,
                                  .w0 = ElementType::q4_1,
                                  .w1 = ElementType::q5_0,
-                                 .gate = GemvGate::Gelu,
+                                 .gate = GemvGate::GeluPrecise,
                                  .bias = true,
-                                 .warp_rows = 8,
-                                 .precise = true},
+                                 .warp_rows = 8},
                                 // Of the first matrix more steps than of the second, and fewer.
                                 {.k = 512,
                                  .n0 = 40,
