@@ -1,4 +1,4 @@
-// ptxgen/ptxgen.h - the C API, for C, Rust, Python and others
+// ptxgen/ptxgen.h - the C API, for C, Rust, Python and others; long because it is one header
 //
 // Build GPU kernels at run time as PTX, load them through the CUDA Driver API or on an embedded
 // emulator, and launch them. C99. Link libptxgen_c (CMake: ptxgen::c).
