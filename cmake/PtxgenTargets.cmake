@@ -9,7 +9,7 @@ function(ptxgen_program_settings name)
 endfunction()
 
 # ptxgen_add_test(NAME SOURCES a.cpp... [LIBS lib...] [LABELS label...] [TIMEOUT seconds]
-#                 [ENVIRONMENT VAR=value...] [COMPUTES] [BUNDLED])
+#                 [ENVIRONMENT VAR=value...] [COMPUTES] [BUNDLED] [SEPARATE])
 #
 # A Catch2 v2 program with the main of tests/support (do not define CATCH_CONFIG_MAIN). Each of its
 # test cases becomes one ctest test NAME/<case>, found by asking the program after it is linked.
@@ -18,12 +18,13 @@ endfunction()
 # The folder's name is always a label.
 # Debug builds do not optimise the test's own sources, which are compiled more often than they run,
 # unless COMPUTES says that the time goes into them. BUNDLED: needs no file of the source tree and
-# is part of what PTXGEN_BUNDLE makes for other machines.
+# is part of what PTXGEN_BUNDLE makes for other machines. SEPARATE: its sources define the same names,
+# so they are not compiled as one.
 function(ptxgen_add_test name)
   if(NOT PTXGEN_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;BUNDLED" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;BUNDLED;SEPARATE" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "ptxgen_add_test(${name}): SOURCES missing, or unknown arguments: "
                         "${arg_UNPARSED_ARGUMENTS}")
@@ -40,6 +41,9 @@ function(ptxgen_add_test name)
   target_link_libraries(${name} PRIVATE ptxgen_test_support ${arg_LIBS})
   ptxgen_unoptimized_test_sources(${name} "${arg_COMPUTES}")
   ptxgen_precompile_test(${name} "${arg_COMPUTES}")
+  if(NOT arg_SEPARATE)
+    ptxgen_unite(${name} 4)
+  endif()
   if(NOT (PTXGEN_BUNDLE AND arg_BUNDLED))
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   endif()

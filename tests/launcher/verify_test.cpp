@@ -23,7 +23,8 @@ TEST_CASE("every kernel of the catalog is right in every case, at any element") 
     for (const std::vector<std::uint64_t>& values : all) {
       ++shapes;
       for (const std::uint32_t offset : {0u, 1u, 2u}) {
-        if (test::kSanitized && offset != shapes % 3) continue;
+        // Sanitizers see the same code in other shapes: a third of them, each at one offset.
+        if (test::kSanitized && (shapes + test::seed()) % 9 != offset) continue;
         const Verification result =
             verify(rig.launcher, rig.context, kernel, values,
                    {.seed = cases, .offset = offset % 2, .in_place = offset == 2});
@@ -37,7 +38,7 @@ TEST_CASE("every kernel of the catalog is right in every case, at any element") 
     }
     WARN(kernel.name << ": " << all.size() << " cases, largest error / bound " << worst);
   }
-  CHECK(cases >= 100);
+  CHECK(cases >= (test::kSanitized ? 30 : 100));
 }
 
 TEST_CASE("the cases of each kernel have one element, and a row longer than 65,536") {
