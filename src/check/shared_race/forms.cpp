@@ -50,6 +50,21 @@ Space space_of_symbol(const Module& module, std::uint32_t id) {
 
 }  // namespace
 
+AffineForm expanded(const analysis::Affine& affine, const AffineForm& form) {
+  AffineForm out = form;
+  for (int step = 0; step < 16; ++step) {
+    const auto at = std::find_if(out.terms.begin(), out.terms.end(), [&](const AffineTerm& term) {
+      return term.symbols[1] == kNone && affine.expansion(term.symbols[0]) != nullptr;
+    });
+    if (at == out.terms.end()) break;
+    const AffineTerm term = *at;
+    out.terms.erase(at);
+    out = analysis::sum(out, analysis::resized(*affine.expansion(term.symbols[0]), out.bits),
+                        term.coefficient);
+  }
+  return out;
+}
+
 ThreadForms::ThreadForms(analysis::Facts& facts, const analysis::Affine& affine,
                          std::array<std::uint32_t, 3> shape)
     : facts_(facts),
@@ -192,23 +207,8 @@ std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
   return first_unsized_;
 }
 
-AffineForm ThreadForms::expanded(const AffineForm& form) const {
-  AffineForm out = form;
-  for (int step = 0; step < 16; ++step) {
-    const auto at = std::find_if(out.terms.begin(), out.terms.end(), [&](const AffineTerm& term) {
-      return term.symbols[1] == kNone && affine_.expansion(term.symbols[0]) != nullptr;
-    });
-    if (at == out.terms.end()) break;
-    const AffineTerm term = *at;
-    out.terms.erase(at);
-    out = analysis::sum(out, analysis::resized(*affine_.expansion(term.symbols[0]), out.bits),
-                        term.coefficient);
-  }
-  return out;
-}
-
 ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
-  const AffineForm form = expanded(unexpanded);
+  const AffineForm form = expanded(affine_, unexpanded);
   ThreadForm out;
   out.values.assign(threads_, form.constant);
   std::map<SymbolKey, std::int64_t> rest;

@@ -59,6 +59,10 @@ struct AccessForm {
   mutable std::vector<Sorted> sorted_;
 };
 
+/// The form with phi symbols replaced by their expansions.
+[[nodiscard]] analysis::AffineForm expanded(const analysis::Affine& affine,
+                                            const analysis::AffineForm& form);
+
 /// Computes forms for blocks of one shape. Refers to its arguments.
 class ThreadForms {
  public:
@@ -94,8 +98,6 @@ class ThreadForms {
   void add_condition(const analysis::AffineForm& form, bool holds, bool assumes, AccessForm& out,
                      int depth);
   void add_comparison(std::uint32_t compare, bool holds, bool assumes, AccessForm& out);
-  /// Replaces phi symbols by their expansions.
-  [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Variables that overlap share one number.
   [[nodiscard]] std::uint32_t variable_number(std::uint32_t symbol);
 
