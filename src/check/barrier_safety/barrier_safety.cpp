@@ -9,6 +9,7 @@
 #include "analysis/uniformity_sources.hpp"
 #include "check/barrier_safety/calls.hpp"
 #include "check/barrier_safety/suspects.hpp"
+#include "check/module_facts.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "support/format.hpp"
 
@@ -33,7 +34,8 @@ bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Inst
 
 class Gate {
  public:
-  Gate(const Module& module, const GateOptions& options) : module_(module), options_(options) {}
+  explicit Gate(ModuleFacts& facts)
+      : module_facts_(facts), module_(facts.module()), options_(facts.options()) {}
 
   std::vector<Finding> run() {
     if (!any_barrier()) return {};
@@ -95,8 +97,8 @@ class Gate {
     if (!any) return;
     const analysis::UniformityOptions uniformity{.block = options_.block};
     const std::array<std::uint32_t, 3> block = analysis::block_shape(function, uniformity);
-    analysis::Facts facts(module_, function, uniformity);
-    Subject subject = calls.subject_of(facts, number);
+    const std::shared_ptr<analysis::Facts> facts = module_facts_.of(function);
+    Subject subject = calls.subject_of(*facts, number);
     if (subject.barriers.empty()) return;
     std::vector<Doubt> doubts = suspects(subject, subject, block);
     if (doubts.empty()) return;
@@ -326,6 +328,7 @@ class Gate {
     for (auto& [deciders, finding] : warnings) findings_.push_back(std::move(finding));
   }
 
+  ModuleFacts& module_facts_;
   const Module& module_;
   const GateOptions& options_;
   std::vector<Finding> findings_;
@@ -334,8 +337,11 @@ class Gate {
 
 }  // namespace
 
+std::vector<Finding> barrier_safety(ModuleFacts& facts) { return Gate(facts).run(); }
+
 std::vector<Finding> barrier_safety(const Module& module, const GateOptions& options) {
-  return Gate(module, options).run();
+  ModuleFacts facts(module, options);
+  return barrier_safety(facts);
 }
 
 }  // namespace ptxgen::inline v0::gates
