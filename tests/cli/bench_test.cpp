@@ -223,6 +223,31 @@ TEST_CASE("bench NAME times any kernel of the library, and writes no file") {
   CHECK(folder.files().empty());
 }
 
+TEST_CASE("bench NAME --cold times single launches beside copies") {
+  const Folder folder;
+  const auto result = folder.bench({"rmsnorm", "-p", "columns=256", "--cold", "--json"});
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  const json shown = json::parse(result.out);
+  CHECK(shown.at("cold") == true);
+  CHECK(shown.at("iters") == 1);
+  CHECK(shown.at("us").size() == 3);
+  CHECK(shown.at("copy_us").size() == 3);
+  CHECK(shown.at("compared") == 4 * 256);
+  const double share = shown.at("copy_share");
+  CHECK(share ==
+        Approx(shown.at("achieved_gbs").get<double>() / shown.at("copy_gbs").get<double>()));
+  const auto text = folder.bench({"rmsnorm", "-p", "columns=256", "--cold", "--rounds", "2"});
+  CHECK(contains(text.out, "the median of 2 rounds of 1 ("));
+  CHECK(contains(text.out,
+                 "cold: 4096 bytes read before each launch; a copy of as many bytes "
+                 "beside each: "));
+  check_usage_error(folder, {"rmsnorm", "--cold", "--iters", "5"},
+                    "--iters 5 with --cold: a cold round is one launch; ask for more --rounds");
+  check_usage_error(folder, {"--cold"},
+                    "--cold is for a kernel by name, as in: ptxgen bench rmsnorm --cold");
+}
+
 TEST_CASE("options of one kind of benchmark are refused for the other") {
   const Folder folder;
   check_usage_error(

@@ -224,6 +224,50 @@ TEST_CASE("a benchmark of a kernel that reads its output has the inputs of the r
   CHECK(result.verification.compared == 3 * 30);
 }
 
+TEST_CASE("a cold benchmark compares every launch, and copies as many bytes beside each") {
+  test::Rig rig;
+  const std::uint64_t values[] = {33};
+  BenchmarkOptions options{
+      .launches = 1, .rounds = 4, .warmup = 0, .cold = true, .lead_bytes = 4096};
+  const auto run = [&](const KernelDescription& kernel) {
+    return benchmark(rig.launcher, rig.context, kernel, values, options);
+  };
+  const Benchmark right = run(kDescription<Triple<Defect::None>>);
+  INFO(right.verification.error);
+  CHECK(right.verification.ok());
+  CHECK(right.verification.compared == 5 * 33);  // one launch before, and one in each round
+  CHECK(right.microseconds.size() == 4);
+  CHECK(right.copy_microseconds.size() == 4);
+  CHECK(right.copy_median() > 0);
+  CHECK(right.lead_bytes == 4096);
+  // In groups of 16 bytes that are read, and as many that are written.
+  CHECK(right.copy_bytes >= right.cost.bytes());
+  CHECK(right.copy_bytes <= right.cost.bytes() + 32);
+  const Benchmark wrong = run(kDescription<Triple<Defect::WrongValue>>);
+  CHECK(wrong.verification.wrong > 30);
+  CHECK(wrong.microseconds.empty());
+  CHECK(wrong.copy_microseconds.empty());
+  options.launches = 2;
+  CHECK_THROWS_WITH(run(kDescription<Triple<Defect::None>>),
+                    Catch::Contains("2 launches of a cold round; the second finds what the first "
+                                    "has read in the caches; ask for one launch and more rounds"));
+}
+
+TEST_CASE("a cold benchmark of a kernel that reads its output restores it before each launch") {
+  test::Rig rig;
+  const KernelDescription& gemv = kernel_named("gemv");
+  std::vector<std::uint64_t> values = gemv.default_values();
+  values[parameter_index(gemv, "k")] = 40;
+  values[parameter_index(gemv, "n")] = 30;
+  values[parameter_index(gemv, "scaled")] = 1;
+  const Benchmark result =
+      benchmark(rig.launcher, rig.context, gemv, values,
+                {.launches = 1, .rounds = 3, .warmup = 1, .cold = true, .lead_bytes = 8192});
+  INFO(result.verification.first_wrong << result.verification.error);
+  CHECK(result.verification.ok());
+  CHECK(result.verification.compared == 4 * 30);
+}
+
 TEST_CASE("a benchmark of nothing is refused") {
   test::Rig rig;
   const std::uint64_t values[] = {33};

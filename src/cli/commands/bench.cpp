@@ -29,6 +29,7 @@ struct Options {
   std::string kernel;  // of the library; empty: the benchmark `op`
   std::vector<std::string> settings;
   std::uint64_t rounds = 0;  // 0: not given
+  bool cold = false;
   std::string op;
   std::string n;
   std::string sweep;
@@ -325,14 +326,17 @@ void check_options(const Options& options) {
   if (options.rounds != 0) {
     throw UsageError("--rounds is for a kernel by name, as in: ptxgen bench rmsnorm --rounds 9");
   }
+  if (options.cold) {
+    throw UsageError("--cold is for a kernel by name, as in: ptxgen bench rmsnorm --cold");
+  }
 }
 
 int bench(const Options& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
-                         options.rounds == 0 ? 5 : options.rounds, options.seed, options.device,
-                         options.gpu, options.json});
+                         options.rounds, options.cold, options.seed, options.device, options.gpu,
+                         options.json});
   }
   return measure_op(with_defaults(options));
 }
@@ -348,8 +352,13 @@ void add_bench(CLI::App& app, int& exit_code) {
                      "a name that `ptxgen list` shows; without it the benchmark of --op");
   command.add_option("-p", options->settings, "NAME=VALUE of the kernel, repeatable")
       .one_value_each();
-  command.add_option("--rounds", options->rounds, "rounds of launches of the kernel (default 5)")
+  command
+      .add_option("--rounds", options->rounds,
+                  "rounds of launches of the kernel (default 5; cold 20, emulator 3)")
       .range(1, 1'000'000);
+  command.add_flag("--cold", options->cold,
+                   "of the kernel: rounds of one launch after other memory was read, each beside "
+                   "a copy of as many bytes");
   command.add_option("--op", options->op, "vadd (default), copy or fma_rpt");
   command.add_option("--n", options->n, "elements, also as 2^E (default 2^26; emulator 2^20)");
   command.add_option("--sweep", options->sweep, "X..Y instead of --n: X, 2 X, 4 X, ... up to Y");

@@ -13,6 +13,7 @@
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
 #include "ptxgen/runtime/launch/verify.hpp"
+#include "support/count.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::cli {
@@ -28,9 +29,17 @@ BenchmarkOptions counts_of(const BenchKernelOptions& options, bool emulated) {
   };
   BenchmarkOptions counts;
   // On the emulator later launches are not faster than the first.
-  counts.launches = count("--iters", options.iters, emulated ? "3" : "100", 1);
+  counts.launches = count("--iters", options.iters, options.cold ? "1" : emulated ? "3" : "100", 1);
+  if (options.cold && counts.launches != 1) {
+    throw UsageError(
+        format_text("--iters {} with --cold: a cold round is one launch; ask for "
+                    "more --rounds",
+                    counts.launches));
+  }
   counts.warmup = count("--warmup", options.warmup, emulated ? "1" : "10", 0);
-  counts.rounds = static_cast<std::uint32_t>(options.rounds);
+  counts.cold = options.cold;
+  const std::uint32_t rounds = !options.cold ? 5 : emulated ? 3 : 20;
+  counts.rounds = options.rounds == 0 ? rounds : static_cast<std::uint32_t>(options.rounds);
   counts.operands.seed = options.seed;
   return counts;
 }
@@ -70,6 +79,15 @@ nlohmann::json as_json(const LibraryKernel& kernel, const Benchmark& result,
                              {"wrong", verified.wrong},
                              {"worst_error_over_bound", verified.worst_share},
                              {"findings", verified.findings}};
+  document["cold"] = counts.cold;
+  if (counts.cold) {
+    const double copy = rate(result.copy_bytes, result.copy_median());
+    document["lead_bytes"] = result.lead_bytes;
+    document["copy_us"] = result.copy_microseconds;
+    document["copy_us_median"] = result.copy_median();
+    document["copy_gbs"] = copy;
+    document["copy_share"] = copy > 0 ? rate(result.cost.bytes(), median) / copy : 0;
+  }
   if (!verified.ok()) document["error"] = reason_of(verified);
   if (choice.emulator) document["note"] = kEmulatedNote;
   return document;
@@ -91,6 +109,14 @@ std::string as_text(const LibraryKernel& kernel, const Benchmark& result,
         "{:.2f} GFLOP/s\n",
         median, counts.rounds, counts.launches, *low, *high, rate(result.cost.bytes(), median),
         rate(result.cost.flops, median));
+  }
+  if (!result.copy_microseconds.empty()) {
+    const double copy = rate(result.copy_bytes, result.copy_median());
+    text += format_text(
+        "cold: {} read before each launch; a copy of as many bytes beside each: {:.2f} us, {:.2f} "
+        "GB/s, of which the kernel has {:.1f} %\n",
+        count_text(result.lead_bytes, "byte"), result.copy_median(), copy,
+        copy > 0 ? rate(result.cost.bytes(), result.median()) / copy * 100 : 0);
   }
   text += verified.ok() ? format_text("right: {} elements compared, largest error / bound {:.3f}\n",
                                       verified.compared, verified.worst_share)

@@ -12,7 +12,8 @@ struct BenchKernelOptions {
   std::vector<std::string> settings;  ///< of `-p`
   std::string iters;                  ///< empty: 100, on the emulator 3
   std::string warmup;                 ///< empty: 10, on the emulator 1
-  std::uint64_t rounds = 5;
+  std::uint64_t rounds = 0;           ///< 0: 5; cold 20, on the emulator 3
+  bool cold = false;                  ///< single launches, caches replaced before each
   std::uint64_t seed = 0;
   std::string device;
   std::string gpu;

@@ -5,6 +5,8 @@
 
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/checked_call.hpp"
+#include "runtime/launch/cold_rounds.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -67,6 +69,32 @@ void time_rounds(const Launcher& launcher, const Context& context, CheckedCall& 
   }
 }
 
+// One launch and one copy a round; every launch is compared.
+void time_cold_rounds(const Launcher& launcher, const Context& context, CheckedCall& call,
+                      const BenchmarkOptions& options, Benchmark& result) {
+  const Stream stream(context);
+  const LaunchPlan plan = launcher.plan(call.call(), stream);
+  ColdRounds cold(launcher, context, result.cost.bytes(), options.lead_bytes);
+  result.geometry = plan.record().geometry;
+  result.copy_bytes = cold.copy_bytes();
+  result.lead_bytes = cold.lead_bytes();
+  for (std::uint64_t i = 0; i < options.warmup; ++i) plan.launch();
+  stream.synchronize();
+  for (std::uint32_t round = 0; round < options.rounds; ++round) {
+    call.restore();
+    result.microseconds.push_back(cold.launch(plan, stream));
+    call.compare(launcher, result.verification);
+    result.copy_microseconds.push_back(cold.copy(stream));
+  }
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 }  // namespace
 
 Verification verify(const Launcher& launcher, const Context& context,
@@ -83,19 +111,20 @@ Verification verify(const Launcher& launcher, const Context& context,
   return result;
 }
 
-double Benchmark::median() const {
-  if (microseconds.empty()) return 0;
-  std::vector<double> sorted = microseconds;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 != 0 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+double Benchmark::median() const { return median_of(microseconds); }
+double Benchmark::copy_median() const { return median_of(copy_microseconds); }
 
 Benchmark benchmark(const Launcher& launcher, const Context& context,
                     const KernelDescription& kernel, std::span<const std::uint64_t> values,
                     const BenchmarkOptions& options) {
   if (options.launches == 0 || options.rounds == 0) {
     throw Error(Stage::Launch, "arguments", "benchmark: 0 launches or 0 rounds measure nothing");
+  }
+  if (options.cold && options.launches != 1) {
+    throw Error(Stage::Launch, "arguments",
+                format_text("benchmark: {} launches of a cold round; the second finds what the "
+                            "first has read in the caches; ask for one launch and more rounds",
+                            options.launches));
   }
   CheckedCall call(context, kernel, values, options.operands);
   Benchmark result;
@@ -104,7 +133,9 @@ Benchmark benchmark(const Launcher& launcher, const Context& context,
   try {
     launch_once(launcher, context, call, result.verification);
     // A wrong kernel is not timed.
-    if (result.verification.ok()) time_rounds(launcher, context, call, options, result);
+    if (result.verification.ok()) {
+      (options.cold ? time_cold_rounds : time_rounds)(launcher, context, call, options, result);
+    }
   } catch (const Error& error) {
     result.verification.error = error.what();
   }

@@ -53,6 +53,10 @@ struct BenchmarkOptions {
   std::uint64_t launches = 100;  ///< of a round, timed together
   std::uint32_t rounds = 5;
   std::uint64_t warmup = 10;  ///< launches before the first round
+  /// A round is one launch with cold caches: before it, other memory is read. After it comes a copy
+  /// of as many bytes as the launch moves, in the same way.
+  bool cold = false;
+  std::uint64_t lead_bytes = 0;  ///< cold: of that memory; 0: twice the L2, emulated 4096
   VerifyOptions operands = {};
 };
 
@@ -61,18 +65,22 @@ struct Benchmark {
   /// Of a launch before, and of the results of each round.
   Verification verification;
   std::vector<double> microseconds;  ///< per launch, one for each round; empty if a result is wrong
-  KernelCost cost;                   ///< of one launch
+  std::vector<double> copy_microseconds;  ///< cold: of a copy after the launch of each round
+  std::uint64_t copy_bytes = 0;           ///< that such a copy reads and writes
+  std::uint64_t lead_bytes = 0;           ///< read before each of them
+  KernelCost cost;                        ///< of one launch
   LaunchGeometry geometry;
 
-  /// Microseconds per launch; 0 if nothing was timed.
+  /// Microseconds per launch, and per copy; 0 if nothing was timed.
   [[nodiscard]] double median() const;
+  [[nodiscard]] double copy_median() const;
 };
 
 /// Verifies the kernel, then times rounds of launches of a `LaunchPlan` between two events. Before
 /// each round the operands are those of the verification, outputs NaN; after it the results are
 /// compared with the reference (of one more launch, if launches read what they write). Time on the
 /// emulated device is the host's. Throws `Error`: (Stage::Build) "bad-parameter", (Stage::Launch)
-/// "arguments" for 0 launches or rounds.
+/// "arguments" for 0 launches or rounds, or several launches of a cold round.
 [[nodiscard]] Benchmark benchmark(const Launcher& launcher, const Context& context,
                                   const KernelDescription& kernel,
                                   std::span<const std::uint64_t> values,
