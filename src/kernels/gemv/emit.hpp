@@ -62,7 +62,11 @@ struct Kit {
   // Weights in blocks: the format, x as integers, the lane's part of a step.
   const BlockFormat* blocks = nullptr;
   std::optional<Ptr<b8, Shared>> staged;
-  std::optional<BlockDecoder> decoder;
+  std::optional<BlockDecoder> decoder;      ///< of rows as stored
+  std::optional<RepackedDecoder> repacked;  ///< of repacked rows
+  [[nodiscard]] const BlockProducts& products() const noexcept {
+    return decoder ? static_cast<const BlockProducts&>(*decoder) : *repacked;
+  }
   std::optional<Pred> upper;  ///< where half warps have rows: the second one
 
   /// Of a batch: rows of x from the first of this pass on, which may be fewer than the batch.

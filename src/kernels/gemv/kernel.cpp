@@ -116,7 +116,7 @@ void begin_kernel(KernelBuilder& k, const GemvPlan& plan) {
 void place(Kit& kit) {
   KernelBuilder& k = kit.k;
   kit.v = lane_elements(kit.plan);
-  kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
+  kit.pitch = kit.problem().row_bytes();
   if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
     kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
   }

@@ -12,9 +12,14 @@ namespace ptxgen::inline v0::gemv {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+/// Null unless the weights are in blocks.
+[[nodiscard]] inline const BlockFormat* block_format(const GemvProblem& problem) noexcept {
+  return block_format(problem.weights, problem.k, problem.repacked);
+}
+
 /// Weights of one load of a lane; of blocks, those of its unit of a step.
 [[nodiscard]] inline std::uint32_t lane_elements(const GemvPlan& plan) noexcept {
-  const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat* blocks = block_format(plan.problem);
   return blocks != nullptr ? blocks->unit : plan.load_bytes / bytes(plan.problem.weights);
 }
 

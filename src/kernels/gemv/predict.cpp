@@ -43,14 +43,15 @@ double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) n
   const double idle = all / std::max(1u, plan.problem.k);
   const double weight_bytes =
       static_cast<double>(bytes(blocks.type)) / info(blocks.type).block_values;
-  const double copies = (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
+  const double copies =
+      blocks.repacked ? 0 : (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
   return (blocks.decode + digits * kOfDigit) * idle + copies + x / plan.strip_outputs();
 }
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
 double instructions_of_load(const GemvPlan& plan) noexcept {
-  if (const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k)) {
+  if (const BlockFormat* blocks = block_format(plan.problem)) {
     return blocks->unit * instructions_of_weight(plan, *blocks);
   }
   const double weights = lane_elements(plan);
@@ -63,7 +64,7 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
 
 // Bytes that a lane reads for an element of x; with blocks from shared memory.
 double x_bytes(const GemvProblem& problem) noexcept {
-  const BlockFormat* blocks = block_format(problem.weights, problem.k);
+  const BlockFormat* blocks = block_format(problem);
   return blocks != nullptr ? staged_x(*blocks, problem.x).digits : bytes(problem.x);
 }
 
@@ -71,7 +72,7 @@ double x_bytes(const GemvProblem& problem) noexcept {
 // each 32 elements, by all its warps.
 constexpr double kXInstructions = 250;
 double staging_us(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rates) noexcept {
-  if (block_format(plan.problem.weights, plan.problem.k) == nullptr) return 0;
+  if (block_format(plan.problem) == nullptr) return 0;
   const double elements = static_cast<double>(max_segment_steps(plan)) * plan.step_elements();
   const double groups = std::ceil(std::min<double>(elements, plan.problem.k) / 32);
   const double of_thread = std::ceil(groups / plan.threads());
@@ -147,7 +148,7 @@ class Stream {
   }
   [[nodiscard]] double issue() const noexcept {
     const double slots = gpu_.sms * kSchedulers * gpu_.clock_mhz * kIssueShare;
-    const BlockFormat* blocks = block_format(plan_.problem.weights, plan_.problem.k);
+    const BlockFormat* blocks = block_format(plan_.problem);
     const double load_bytes = blocks != nullptr
                                   ? static_cast<double>(bytes(blocks->type, blocks->unit))
                                   : plan_.load_bytes;

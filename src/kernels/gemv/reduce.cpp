@@ -190,9 +190,9 @@ Value<u32> exchange_parts(Kit& kit, const Segment& segment, Outputs& outputs) {
   return last;
 }
 
-// The sums of all rows by one butterfly: at each distance a lane keeps half of its rows and gives the
-// other half away, until it has one. The same tree as if each row had a butterfly of its own. Row i
-// is where the upper bits of the lane in its part of the warp are i.
+// The sums of all rows by one butterfly: at each distance a lane keeps half of its rows and gives
+// the other half away, until it has one. The same tree as if each row had a butterfly of its own.
+// Row i is where the upper bits of the lane in its part of the warp are i.
 Value<f32> butterfly(Kit& kit, Sums& sums) {
   KernelBuilder& k = kit.k;
   std::vector<Value<f32>> rows;
