@@ -16,6 +16,11 @@ constexpr std::uint32_t kWarps = 8;
 // the gate that compares them.
 std::uint32_t rows_of(ElementType weights) { return info(weights).block_values > 32 ? 4 : 8; }
 
+// Of a lane: each has its weights in registers.
+std::uint32_t repacked_rows_of(ElementType weights) {
+  return weights == ElementType::q6_k ? 2 : weights == ElementType::q8_0 ? 4 : 8;
+}
+
 bool can_run(const GemvGroup& group, const ptx::Target& target) {
   try {
     for (std::uint32_t i = 0; i < group.matrices(); ++i) check(group.plan(i), target);
@@ -36,6 +41,7 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.warps_out = kWarps;
   plan.unroll = 1;
   plan.rows = rows_of(problem.weights) / plan.warp_outputs();  // of one row, as `rows` is still 1
+  if (problem.repacked) plan.rows = std::min(plan.rows, repacked_rows_of(problem.weights));
   plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
 }

@@ -222,21 +222,27 @@ TEST_CASE("weights in blocks assemble within 128 registers, without spills, on a
       for (const ElementType x : {ElementType::f32, ElementType::f16, ElementType::q8_1}) {
         // Every day one in eleven, so that each target and each type has some.
         if (!full() && number++ % 11 != 0) continue;
-        const GemvProblem problem = blocks_layer(weights, x, 4096, 4096).plan.problem;
+        GemvProblem problem = blocks_layer(weights, x, 4096, 4096).plan.problem;
         const std::string_view gpu = target.sm >= 100  ? "b200"
                                      : target.sm >= 90 ? "h200"
                                      : target.sm >= 89 ? "rtx4090"
                                      : target.sm >= 80 ? "a100"
                                                        : "t4";
-        for (const GemvCandidate& choice : rank_gemv_plans(problem, *ptx::find_gpu(gpu))) {
-          INFO(target.name << " " << to_text(problem) << ": " << to_text(choice.plan));
-          if (!admitted(choice.plan, std::string(target.name))) continue;
-          check_module(Gemv{choice.plan}.build(target).module(), target.name);
-          break;
+        for (const bool repacked : {false, true}) {
+          if (repacked && repacked_fields(weights).empty()) continue;
+          problem.repacked = repacked;
+          for (const GemvCandidate& choice : rank_gemv_plans(problem, *ptx::find_gpu(gpu))) {
+            INFO(target.name << " " << to_text(problem) << ": " << to_text(choice.plan));
+            if (!admitted(choice.plan, std::string(target.name))) continue;
+            check_module(Gemv{choice.plan}.build(target).module(), target.name);
+            break;
+          }
+          BatchedGemv batched{4096, 64, 8, weights, x};
+          batched.repacked = repacked;
+          INFO(target.name << " batched " << to_string(weights) << ", x " << to_string(x)
+                           << (repacked ? ", repacked" : ""));
+          check_module(batched.build(target).module(), target.name);
         }
-        BatchedGemv batched{4096, 64, 8, weights, x};
-        INFO(target.name << " batched " << to_string(weights) << ", x " << to_string(x));
-        check_module(batched.build(target).module(), target.name);
       }
     }
   }

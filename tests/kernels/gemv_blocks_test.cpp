@@ -79,16 +79,16 @@ std::vector<GemvCase> blocks_grid(std::size_t count) {
   return points;
 }
 
-// Eight warps of four rows each, a step at a time.
+// Eight warps of four rows each (two of repacked q6_k), a step at a time.
 GemvCase steady(ElementType weights, ElementType x, std::uint32_t k, bool repacked = false) {
   GemvCase point = blocks_layer(weights, x, 32, k);
   GemvPlan& plan = point.plan;
   plan.problem.repacked = repacked;
   plan.load_bytes = widest_load(plan.problem);
   plan.warps_out = 8;
-  plan.rows = 4;
+  plan.rows = repacked && weights == ElementType::q6_k ? 2 : 4;
   plan.unroll = 1;
-  plan.blocks = 1;
+  plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return point;
 }
 
@@ -268,16 +268,19 @@ TEST_CASE("weights in blocks: what is not served is refused with what is") {
 
 TEST_CASE("repacked rows: what is not served is refused with what is") {
   const auto refused_of = [](const auto& change) {
-    GemvPlan plan = steady(ElementType::q6_k, ElementType::f32, 1024, true).plan;
+    GemvPlan plan = steady(ElementType::q6_k, ElementType::f32, 4096, true).plan;
     change(plan);
     return refusal(plan);
   };
   CHECK(refused_of([](GemvPlan&) {}) == "");
-  CHECK(refused_of([](GemvPlan& plan) { plan.unroll = 2; }) == "");
+  CHECK(refused_of([](GemvPlan& plan) {
+          plan.unroll = 2;
+          plan.rows = 1;
+        }) == "");
   CHECK(refused_of([](GemvPlan& plan) { plan.problem.weights = ElementType::q4_k; }) ==
         "repacked is true; q4_k has no repacked rows; q4_0, q4_1, q5_0, q5_1, q8_0 and q6_k do");
-  CHECK(refused_of([](GemvPlan& plan) { plan.problem.lda = 1280; }) ==
-        "lda is 1280; repacked rows follow one another: it may be 0");
+  CHECK(refused_of([](GemvPlan& plan) { plan.problem.lda = 4352; }) ==
+        "lda is 4352; repacked rows follow one another: it may be 0");
   CHECK(refused_of([](GemvPlan& plan) { plan.problem.a_alignment = 8; }) ==
         "a_alignment is 8 B; with repacked rows it may be 16 B and more");
   CHECK(

@@ -107,6 +107,7 @@ class RepackedDecoder : public BlockProducts {
   /// where a lane has loaded d of another's block, and q6_k, where two lanes have a word of scales
   /// each.
   void exchange(RepackedUnit& unit) const;
+  [[nodiscard]] bool exchanges() const noexcept { return !from_.empty(); }
   [[nodiscard]] DecodedPart decode(const RepackedUnit& unit, std::uint32_t part) const;
 
  private:

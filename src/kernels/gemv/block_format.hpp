@@ -81,12 +81,12 @@ inline constexpr BlockFormat kFormats[] = {
 
 /// Of repacked rows.
 inline constexpr BlockFormat kRepackedFormats[] = {
-    {ElementType::q4_0, 32, 1, 1, 1, 0, 0.7, 32, true},
-    {ElementType::q4_1, 32, 1, 1, 1, 0, 0.7, 32, true},
-    {ElementType::q5_0, 32, 1, 1, 1, 0, 1.4, 32, true},
-    {ElementType::q5_1, 32, 1, 1, 1, 0, 1.4, 32, true},
-    {ElementType::q8_0, 32, 2, 1, 1, 0, 0.6, 32, true},
-    {ElementType::q6_k, 64, 1, 4, 1, 0, 1.4, 32, true}};
+    {ElementType::q4_0, 32, 1, 1, 1, 0, 0.45, 32, true},
+    {ElementType::q4_1, 32, 1, 1, 1, 0, 0.45, 32, true},
+    {ElementType::q5_0, 32, 1, 1, 1, 0, 1.24, 32, true},
+    {ElementType::q5_1, 32, 1, 1, 1, 0, 1.24, 32, true},
+    {ElementType::q8_0, 32, 2, 1, 1, 0, 0.34, 32, true},
+    {ElementType::q6_k, 64, 1, 4, 1, 0, 1.41, 32, true}};
 
 namespace detail {
 

@@ -218,6 +218,20 @@ void add_repacked_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums
       }
     }
   };
+  // Where lanes exchange nothing, those beyond the row's end have nothing to do.
+  const auto add_rest = [&](std::uint32_t step, std::uint32_t rest) {
+    const Pred inside = kit.repacked->block(0) < rest;
+    kit.k.if_(inside, [&] {
+      arrays.forget_conditions();
+      std::vector<RepackedUnit> units;
+      for_lane_rows(kit, rows, [&](std::uint32_t row, bool lower_half) {
+        units.push_back(arrays.load(row, step, format.part_blocks(), lower_half));
+      });
+      warp.add_step(step, [&](std::uint32_t row, std::uint32_t part) {
+        return kit.repacked->decode(units[row], part);
+      });
+    });
+  };
   repeat(kit.k, steps, [&] {
     add(kit.plan.unroll, 0);
     warp.next();
@@ -225,7 +239,10 @@ void add_repacked_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums
   });
   if_tail(kit, window, [&](std::uint32_t left) {
     const std::uint32_t step = format.step_weights();
-    add(left / step, left % step / info(format.type).block_values);
+    const std::uint32_t rest = left % step / info(format.type).block_values;
+    const bool apart = rest != 0 && !kit.repacked->exchanges();
+    add(left / step, apart ? 0 : rest);
+    if (apart) add_rest(left / step, rest);
   });
 }
 

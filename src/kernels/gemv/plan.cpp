@@ -115,7 +115,7 @@ std::uint32_t min_registers(const GemvPlan& plan) noexcept {
     // A batch has all rows decoded while it goes through x.
     const std::uint32_t decoded = plan.batch == 1 ? 0 : plan.rows * blocks->part_pieces() * 4;
     const std::uint32_t loaded = blocks->repacked ? plan.rows * plan.unroll * blocks->words() : 0;
-    return x + kBlockRegisters + plan.rows * plan.batch + decoded + loaded;
+    return x + kBlockRegisters + plan.rows * plan.batch + std::max(decoded, loaded);
   }
   const bool r = plan.problem.layout == GemvLayout::R;
   const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
