@@ -167,7 +167,7 @@ TEST_CASE("first choices for weights in blocks fetch each byte once, without ban
 TEST_CASE("first choices for weights in blocks: predicted shares of the read rate") {
   for (const std::string_view name : kGpus) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
-    const bool hopper = name.starts_with("h");
+    const bool hbm = gpu.dram == ptx::Dram::HBM;
     for (const Model& model : models()) {
       for (const Layer& layer : model.layers) {
         for (const ElementType weights :
@@ -193,7 +193,7 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
           CHECK(share >= min_share(name, weights));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.
           const double needed = bytes_in_flight_needed(rates_of(gpu), gpu.sms);
-          if (hopper) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
+          if (hbm) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
           CHECK(prediction.bytes_in_flight_per_sm >= 1.5 * needed);
         }
       }
