@@ -9,6 +9,7 @@
 
 #include "gemv_blocks_run.hpp"
 #include "gemv_operands.hpp"
+#include "kernels/model/law.hpp"
 #include "ptxgen/kernels/gemv/batched.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/model/rates.hpp"
@@ -164,35 +165,56 @@ TEST_CASE("first choices for weights in blocks fetch each byte once, without ban
   }
 }
 
+namespace {
+
+struct Predicted {
+  ElementType weights;
+  bool repacked;
+};
+constexpr Predicted kPredicted[] = {{ElementType::q4_k, false},
+                                    {ElementType::q6_k, false},
+                                    {ElementType::q6_k, true},
+                                    {ElementType::q8_0, false},
+                                    {ElementType::q8_0, true}};
+
+}  // namespace
+
 TEST_CASE("first choices for weights in blocks: predicted shares of the read rate") {
   for (const std::string_view name : kGpus) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     const bool hbm = gpu.dram == ptx::Dram::HBM;
+    const GpuRates rates = rates_of(gpu);
+    const double copy_rate = model::mixed(rates, 0.5).read_gb_per_s;
     for (const Model& model : models()) {
       for (const Layer& layer : model.layers) {
-        for (const ElementType weights :
-             {ElementType::q4_k, ElementType::q6_k, ElementType::q8_0}) {
+        for (const auto& [weights, repacked] : kPredicted) {
           if (!serves(weights, layer)) continue;
-          const GemvProblem problem =
+          GemvProblem problem =
               blocks_layer(weights, ElementType::f32, layer.n, layer.k).plan.problem;
+          problem.repacked = repacked;
           const GemvCandidate best = rank_gemv_plans(problem, gpu).front();
           const GemvPrediction& prediction = best.prediction;
-          const double roofline = static_cast<double>(bytes(weights, layer.weights())) /
-                                  rates_of(gpu).read_gb_per_s * 1e-3;
+          const double roofline =
+              static_cast<double>(bytes(weights, layer.weights())) / rates.read_gb_per_s * 1e-3;
           const double share = roofline / prediction.chained_us;
           INFO(name << " " << to_text(problem) << ": " << to_text(best.plan) << ", " << share);
           CHECK(prediction.blocks_per_sm > 0);
           std::printf(
-              "%-8s %-13s %6u x %-6u %s: %7.2f us chained, %3.0f %% of the read rate, %5.1f "
+              "%-8s %-13s %6u x %-6u %s%s: %7.2f us chained, %3.0f %% of the read rate, %5.1f "
               "KiB in flight, largest: %s\n",
               std::string(name).c_str(), model.name, layer.n, layer.k,
-              std::string(to_string(weights)).c_str(), prediction.chained_us, 100 * share,
-              prediction.bytes_in_flight_per_sm / 1024,
+              std::string(to_string(weights)).c_str(), repacked ? " repacked" : "",
+              prediction.chained_us, 100 * share, prediction.bytes_in_flight_per_sm / 1024,
               std::string(largest_term(prediction)).c_str());
           if (layer.weights() < kLarge) continue;
           CHECK(share >= min_share(name, weights));
+          // What is left of the read rate: no plan is faster than DRAM and the boundary.
+          CHECK(prediction.chained_us <=
+                1.025 * (prediction.terms.dram + prediction.terms.boundary));
+          CHECK(share * rates.read_gb_per_s / copy_rate >=
+                (weights == ElementType::q4_k ? 0.85 : 0.90));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.
-          const double needed = bytes_in_flight_needed(rates_of(gpu), gpu.sms);
+          const double needed = bytes_in_flight_needed(rates, gpu.sms);
           if (hbm) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
           CHECK(prediction.bytes_in_flight_per_sm >= 1.5 * needed);
         }
