@@ -184,7 +184,7 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     const bool hbm = gpu.dram == ptx::Dram::HBM;
     const GpuRates rates = rates_of(gpu);
-    const double copy_rate = model::mixed(rates, 0.5).read_gb_per_s;
+    const double copy_rate = model::mixed(rates, 0.5).gb_per_s;
     for (const Model& model : models()) {
       for (const Layer& layer : model.layers) {
         for (const auto& [weights, repacked] : kPredicted) {
