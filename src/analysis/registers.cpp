@@ -64,27 +64,29 @@ void RegisterIndex::number(std::vector<Register> named, const Function& function
       if (variable.space == Space::Register && decl < declarations) named.push_back({{decl}, 0});
     }
   }
-  // Compilers number without gaps: then a mark for each number is all that it takes.
-  std::vector<std::size_t> first_mark(declarations + 1, 0);
+  // Compilers number with few gaps: then a place for each number is all that it takes.
+  first_place_.assign(declarations + 1, 0);
   for (const Register reg : named) {
-    std::size_t& max = first_mark[reg.decl.value + 1];
+    std::size_t& max = first_place_[reg.decl.value + 1];
     max = std::max(max, std::size_t{reg.index} + 1);
   }
-  for (std::size_t i = 0; i < declarations; ++i) first_mark[i + 1] += first_mark[i];
+  for (std::size_t i = 0; i < declarations; ++i) first_place_[i + 1] += first_place_[i];
   registers_.clear();
-  if (first_mark[declarations] <= 4 * named.size()) {
-    const auto mark_of = [&](Register reg) { return first_mark[reg.decl.value] + reg.index; };
-    std::vector<std::uint32_t> marks(first_mark[declarations], kNone);
-    for (const Register reg : named) marks[mark_of(reg)] = 0;
-    registers_.reserve(std::min(marks.size(), named.size()));
+  places_.clear();
+  if (first_place_[declarations] <= 4 * named.size()) {
+    const auto place_of = [&](Register reg) { return first_place_[reg.decl.value] + reg.index; };
+    places_.resize(first_place_[declarations], kNone);
+    for (const Register reg : named) places_[place_of(reg)] = 0;
+    registers_.reserve(std::min(places_.size(), named.size()));
     for (std::uint32_t decl = 0; decl < declarations; ++decl) {
-      for (std::size_t m = first_mark[decl]; m < first_mark[decl + 1]; ++m) {
-        if (marks[m] == kNone) continue;
-        marks[m] = size();
-        registers_.push_back({{decl}, static_cast<std::uint32_t>(m - first_mark[decl])});
+      for (std::size_t p = first_place_[decl]; p < first_place_[decl + 1]; ++p) {
+        if (places_[p] == kNone) continue;
+        places_[p] = size();
+        registers_.push_back({{decl}, static_cast<std::uint32_t>(p - first_place_[decl])});
       }
     }
-    for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = marks[mark_of(named[i])];
+    for (std::size_t i = 0; i < accesses_.size(); ++i)
+      accesses_[i].reg = places_[place_of(named[i])];
   } else {
     registers_ = named;
     std::sort(registers_.begin(), registers_.end(), before);
@@ -92,9 +94,6 @@ void RegisterIndex::number(std::vector<Register> named, const Function& function
     registers_.shrink_to_fit();
     for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = search(named[i]);
   }
-  gapless_.assign(declarations, 0);
-  for (std::uint32_t i = size(); i-- > 0;)
-    gapless_[registers_[i].decl.value] = i - registers_[i].index;
 }
 
 std::uint32_t RegisterIndex::search(Register reg) const noexcept {

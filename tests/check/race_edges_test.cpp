@@ -481,3 +481,24 @@ TEST_CASE("a difference that wraps around does not keep threads away") {
   CHECK_FALSE(guarded("0").empty());
   CHECK_FALSE(guarded("-20").empty());
 }
+
+TEST_CASE("a comparison that wraps around does not keep two threads apart") {
+  // Threads 5 and 3 write one word: what they compare keeps them apart unless it wraps around.
+  const auto two = [](const std::string& number, const std::string& first,
+                      const std::string& second) {
+    return races(kOwn + "  " + number + ";\n  setp." + first +
+                 ";\n  setp.eq.and.u32 %p1, %r1, 5, %p1;\n  setp." + second +
+                 ";\n  setp.eq.and.u32 %p2, %r1, 3, %p2;\n  mov.u32 %r6, tile;\n"
+                 "  @%p1 st.shared.u32 [%r6], %r1;\n  @%p2 st.shared.u32 [%r6], %r1;\n");
+  };
+  // With 2147483644 for %r9 the sum of thread 5 is negative.
+  CHECK_FALSE(two("add.u32 %r5, %r9, %r1", "lt.s32 %p1, %r5, 0", "ge.s32 %p2, %r5, 100").empty());
+  CHECK(two("add.u32 %r5, %r9, %r1", "lt.u32 %p1, %r5, 7", "ge.u32 %p2, %r5, 100") == "");
+  // With 4 the difference of thread 5 is large.
+  CHECK_FALSE(two("sub.u32 %r5, %r9, %r1", "gt.u32 %p1, %r5, 200", "lt.u32 %p2, %r5, 4").empty());
+  CHECK(two("sub.u32 %r5, %r9, %r1", "gt.s32 %p1, %r5, 200", "lt.s32 %p2, %r5, 4") == "");
+  CHECK(two("sub.u32 %r5, %r9, %r1", "lt.s32 %p1, %r5, -7", "ge.s32 %p2, %r5, 0") == "");
+  // With 1 the constant itself is beyond the others.
+  CHECK_FALSE(two("mov.u32 %r5, %r9", "gt.s32 %p1, %r5, -1", "lt.u32 %p2, %r5, -1").empty());
+  CHECK(two("mov.u32 %r5, %r9", "gt.u32 %p1, %r5, %r1", "lt.u32 %p2, %r5, 4") == "");
+}

@@ -23,12 +23,13 @@ constexpr std::uint32_t kLengths[] = {256,  512,  576,  640,   1536,  2048, 4096
                                       4352, 8192, 8960, 11008, 14336, 16384};
 constexpr std::uint32_t kRows[] = {1, 2, 4, 8, 64};
 
-/// Errors and warnings of all gates in front of a load.
+/// Errors and warnings of all gates and of the analyzer.
 std::string complaints(const ptx::Module& module) {
   std::string text;
+  gates::GateRun run(module, {.origin = gates::CodeOrigin::Built});
   for (const gates::GateInfo& gate : gates::all_gates()) {
-    if (!gate.before_load) continue;
-    for (const Finding& finding : gate.run(module, {.origin = gates::CodeOrigin::Built})) {
+    if (gate.run == gates::performance_notes) continue;  // notes alone
+    for (const Finding& finding : run.run(gate)) {
       if (finding.severity != Severity::Note) text += to_text(finding) + "\n";
     }
   }

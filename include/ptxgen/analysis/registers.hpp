@@ -92,12 +92,10 @@ class RegisterIndex {
   }
   /// ptx::kNone if no instruction uses it.
   [[nodiscard]] std::uint32_t find(ptx::Register reg) const noexcept {
-    // Fast path: compilers number registers without gaps.
-    if (reg.decl.value < gapless_.size()) {
-      const std::uint32_t place = gapless_[reg.decl.value] + reg.index;
-      if (place < registers_.size() && registers_[place] == reg) return place;
-    }
-    return search(reg);
+    if (places_.empty()) return search(reg);
+    if (reg.decl.value + std::size_t{1} >= first_place_.size()) return ptx::kNone;
+    const std::size_t place = first_place_[reg.decl.value] + reg.index;
+    return place < first_place_[reg.decl.value + std::size_t{1}] ? places_[place] : ptx::kNone;
   }
   [[nodiscard]] ptx::Register operator[](std::uint32_t index) const noexcept {
     return registers_[index];
@@ -117,8 +115,9 @@ class RegisterIndex {
   void number(std::vector<ptx::Register> named, const ptx::Function& function);
   [[nodiscard]] std::uint32_t search(ptx::Register reg) const noexcept;
   std::vector<ptx::Register> registers_;
-  // By declaration: the index of its number 0 if its numbers have no gaps.
-  std::vector<std::uint32_t> gapless_;
+  // By declaration, then by number: the index, or kNone. Empty if the numbers have large gaps.
+  std::vector<std::uint32_t> places_;
+  std::vector<std::size_t> first_place_;     // by declaration, and one more
   std::vector<std::uint32_t> first_access_;  // of each statement, and one more
   std::vector<NumberedAccess> accesses_;
 };

@@ -9,6 +9,7 @@
 
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/support/hidden.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -82,15 +83,31 @@ struct GateOptions {
 [[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
                                                      const GateOptions& options = {});
 
+class ModuleFacts;
+
 /// One gate.
 struct GateInfo {
   std::string_view name;
   std::string_view doc;
   std::vector<Finding> (*run)(const ptx::Module&, const GateOptions&) = nullptr;
+  /// The same with the analyses of a `GateRun`.
+  std::vector<Finding> (*run_with)(ModuleFacts&) = nullptr;
   bool before_load = true;  ///< runs before every load; the others only in `check`
 };
 /// Verifier, gates and analyzer, in the order in which they run.
 [[nodiscard]] std::span<const GateInfo> all_gates() noexcept;
+
+/// Runs gates on one module; an analysis that several of them need is made once. Refers to the
+/// module, which must not change, and to the texts of the options.
+class GateRun {
+ public:
+  explicit GateRun(const ptx::Module& module, const GateOptions& options = {});
+
+  [[nodiscard]] std::vector<Finding> run(const GateInfo& gate) { return gate.run_with(*facts_); }
+
+ private:
+  Hidden<ModuleFacts> facts_;
+};
 
 /// Runs all of them, or only the verifier if that finds errors. A race that `shared-race` proves is
 /// not reported again as `missing-barrier`.

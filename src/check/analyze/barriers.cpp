@@ -23,11 +23,7 @@ bool lacks_barrier(const RaceCheck& check, const RacePair& pair) {
 
 }  // namespace
 
-void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesses,
-                           const GateOptions& options) {
-  const Function& function = findings.function();
-  if (!function.entry) return;
-  const RaceCheck check = check_races(findings.module(), function, accesses, options);
+void find_missing_barriers(RuleFindings& findings, const RaceCheck& check) {
   // One finding for each variable without a race that shared_race proved.
   std::set<std::uint32_t> reported;
   for (const RacePair& pair : check.pairs) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "check/rule_findings.hpp"
-#include "check/shared_race/accesses.hpp"
+#include "check/shared_race/check.hpp"
 #include "ptxgen/check/gates.hpp"
 
 namespace ptxgen::inline v0::gates {
@@ -21,8 +21,7 @@ void find_self_subtractions(RuleFindings& findings);
 void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options);
 
 /// `missing-barrier`; of kernels only. What is proved to be a race is left to shared_race.
-void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesses,
-                           const GateOptions& options);
+void find_missing_barriers(RuleFindings& findings, const RaceCheck& check);
 
 /// The version that a version is a plain copy of, over any number of moves.
 [[nodiscard]] std::uint32_t copied_version(analysis::Facts& facts, std::uint32_t version);

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "analysis/uniformity_sources.hpp"
+#include "check/barrier_safety/calls.hpp"
+#include "check/barrier_safety/suspects.hpp"
+#include "check/module_facts.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "support/format.hpp"
 
@@ -25,233 +28,22 @@ constexpr std::uint64_t kMaxWork = 2'000'000;
 constexpr std::uint64_t kMaxWasted = 8 * kMaxWork;
 constexpr std::uint64_t kWorkAfterWaste = kMaxWork / 32;
 
-constexpr std::uint64_t kBlockBarriers = 16;
 constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
-constexpr std::size_t kMaxDoubts = 100;
-
-/// Facts about a function that do not depend on its callers.
-struct Summary {
-  CallEffect effect;
-  std::uint32_t numbers = 0;    ///< of its barriers, as bits, without those of one warp alone
-  std::uint32_t elsewhere = 0;  ///< the same for related functions
-};
 
 bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
 
-/// Constants, and registers whose only write is a move of a constant.
-class Constants {
- public:
-  Constants(const Function& function, const analysis::RegisterIndex& index)
-      : index_(index), values_(index.size()), writes_(index.size(), 0) {
-    for (const Instruction& s : function.body) {
-      analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& a) {
-        if (!a.write) return;
-        const std::uint32_t reg = index.find(a.reg);
-        ++writes_[reg];
-        const auto operands = function.operands_of(s);
-        if (s.op == Op::mov && !s.guard.present() && operands.size() == 2 &&
-            operands[1].kind == OperandKind::Integer)
-          values_[reg] = operands[1].value;
-      });
-    }
-  }
-  [[nodiscard]] std::optional<std::uint64_t> of(const Operand& o) const {
-    if (o.kind == OperandKind::Integer) return o.value;
-    if (o.kind != OperandKind::Register) return std::nullopt;
-    const std::uint32_t reg = index_.find(o.as_register());
-    return reg != kNone && writes_[reg] == 1 ? values_[reg] : std::nullopt;
-  }
-
- private:
-  const analysis::RegisterIndex& index_;
-  std::vector<std::optional<std::uint64_t>> values_;
-  std::vector<std::uint32_t> writes_;
-};
-
-/// An aligned barrier for 32 threads: each warp that arrives completes it, unless the number has
-/// other uses. At a barrier that is not aligned, lanes of two warps may complete it.
-bool counts_a_warp(const Constants& constants, const Use& use) {
-  return use.aligned && use.count != nullptr && constants.of(*use.count) == 32u;
-}
-
-/// The barriers of one function that uniformity alone does not show to be safe. Numbers, counts and
-/// masks are read from the original function: folding keeps the equality of values, not the values.
-class Suspects {
- public:
-  Suspects(const Subject& subject, const Subject& written,
-           const std::array<std::uint32_t, 3>& block)
-      : s_(subject), block_(block), constants_(written.function, written.index) {}
-
-  std::vector<Doubt> find() {
-    mark_after_leaving_calls();
-    std::vector<Doubt> found;
-    for (const std::uint32_t barrier : s_.barriers) {
-      const std::uint32_t block = s_.cfg.block_of(barrier);
-      if (!s_.cfg.reachable(block)) continue;
-      Doubt doubt;
-      doubt.barrier = barrier;
-      doubt.shape_known = block_[0] != 0;
-      if (doubtful(doubt, barrier, block)) found.push_back(std::move(doubt));
-      // Each report costs time, and more are not readable.
-      if (found.size() == kMaxDoubts) break;
-    }
-    return found;
-  }
-
- private:
-  Agreement agreement(const Operand& o) const {
-    return analysis::agreement(s_.module, s_.function, s_.index, s_.uniformity, o,
-                               {.block = block_});
-  }
-  Agreement of_guard(const Guard& guard) const {
-    return guard.present() ? agreement(Operand::reg(guard.predicate)) : Agreement::Grid;
-  }
-
-  bool doubtful(Doubt& doubt, std::uint32_t barrier, std::uint32_t block) {
-    const Instruction& statement = s_.function.body[barrier];
-    const Use use = use_of(s_.function, statement);
-    const CallEffect call = s_.call(barrier);
-    if (s_.uniformity.gave_up()) {
-      doubt.why = Doubt::Why::Unknown;
-      return true;
-    }
-    Agreement needed = Agreement::Block;
-    const bool alone = each_warp_alone(use);
-    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier) || alone)
-      needed = Agreement::Warp;
-    if (diverges(doubt, statement, block, needed)) {
-      doubt.why = use.kind == UseKind::None ? Doubt::Why::Call : Doubt::Why::Control;
-      return true;
-    }
-    if (use.kind == UseKind::Warp) {
-      doubt.why = Doubt::Why::Mask;
-      const auto mask = constants_.of(*use.id);
-      return !mask || static_cast<std::uint32_t>(*mask) != 0xffffffffu;
-    }
-    if (use.kind == UseKind::Cluster) {
-      doubt.why = Doubt::Why::Cluster;
-      return blocks_diverge(doubt, statement, block);
-    }
-    if (use.kind == UseKind::None) {
-      doubt.why = Doubt::Why::Left;
-      return after_leaving_call_[block];
-    }
-    doubt.why = Doubt::Why::Left;
-    if (alone) return after_leaving_call_[block];
-    doubt.why = Doubt::Why::Number;
-    if (agreement(*use.id) < Agreement::Block) return true;
-    if (constants_.of(*use.id).value_or(0) >= kBlockBarriers) return true;
-    doubt.why = Doubt::Why::Count;
-    if (use.count != nullptr && !counts_all(*use.count)) return true;
-    // A thread that only arrives may run ahead and arrive twice, in place of another thread.
-    if (!use.waits) return true;
-    doubt.why = Doubt::Why::Left;
-    return after_leaving_call_[block];
-  }
-
-  bool diverges(Doubt& doubt, const Instruction& statement, std::uint32_t block,
-                Agreement needed) const {
-    const Agreement guard = of_guard(statement.guard);
-    if (s_.uniformity.of_control(block) >= needed && guard >= needed) return false;
-    for (const std::uint32_t decider : s_.cfg.deciders(block)) {
-      if (s_.uniformity.of_branch(decider) < needed)
-        doubt.deciders.push_back(s_.cfg.blocks()[decider].terminator);
-    }
-    if (guard < needed) doubt.deciders.push_back(doubt.barrier);
-    return true;
-  }
-
-  /// Blocks of a cluster may diverge if those that avoid the barrier leave for good: no barrier
-  /// waits for threads that have left.
-  bool blocks_diverge(Doubt& doubt, const Instruction& statement, std::uint32_t block) const {
-    if (of_guard(statement.guard) < Agreement::Grid) doubt.deciders.push_back(doubt.barrier);
-    for (const std::uint32_t decider : s_.cfg.deciders(block)) {
-      if (s_.uniformity.of_branch(decider) >= Agreement::Grid) continue;
-      const auto successors = s_.cfg.successors(decider);
-      if (std::any_of(successors.begin(), successors.end(),
-                      [&](std::uint32_t next) { return !reaches_cluster_barrier(next); }))
-        continue;
-      doubt.deciders.push_back(s_.cfg.blocks()[decider].terminator);
-    }
-    return !doubt.deciders.empty();
-  }
-  bool reaches_cluster_barrier(std::uint32_t start) const {
-    if (start == s_.cfg.exit()) return false;
-    std::vector<bool> targets(s_.cfg.blocks().size(), false), seen(targets);
-    for (const std::uint32_t barrier : s_.barriers) {
-      if (use_of(s_.function, s_.function.body[barrier]).kind != UseKind::Block)
-        targets[s_.cfg.block_of(barrier)] = true;
-    }
-    std::vector<std::uint32_t> open{start};
-    seen[start] = true;
-    while (!open.empty()) {
-      const std::uint32_t at = open.back();
-      open.pop_back();
-      if (targets[at]) return true;
-      for (const std::uint32_t next : s_.cfg.successors(at)) {
-        if (next == s_.cfg.exit() || seen[next]) continue;
-        seen[next] = true;
-        open.push_back(next);
-      }
-    }
-    return false;
-  }
-
-  /// A barrier for 32 threads without other uses: each warp completes it alone.
-  bool each_warp_alone(const Use& use) const {
-    const auto number = use.kind == UseKind::Block ? constants_.of(*use.id) : std::nullopt;
-    if (!number || *number >= kBlockBarriers || !counts_a_warp(constants_, use)) return false;
-    if ((s_.elsewhere >> *number & 1) != 0) return false;
-    return std::ranges::all_of(s_.barriers, [&](std::uint32_t barrier) {
-      const Use other = use_of(s_.function, s_.function.body[barrier]);
-      if (other.kind != UseKind::Block) return true;
-      const auto its = constants_.of(*other.id);
-      return (its && *its != *number) || counts_a_warp(constants_, other);
-    });
-  }
-  bool counts_all(const Operand& count) const {
-    const auto number = constants_.of(count);
-    const std::uint64_t threads = std::uint64_t{block_[0]} * block_[1] * block_[2];
-    return number && threads != 0 && (*number & 0xffffffffu) == (threads + 31) / 32 * 32;
-  }
-
-  void mark_after_leaving_calls() {
-    after_leaving_call_.assign(s_.cfg.blocks().size(), false);
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t i = 0; i < s_.calls.size(); ++i) {
-      if (s_.calls[i].leaves) open.push_back(s_.cfg.block_of(i));
-    }
-    // Includes the whole block of the call: precise enough for a rare case.
-    while (!open.empty()) {
-      const std::uint32_t at = open.back();
-      open.pop_back();
-      if (after_leaving_call_[at]) continue;
-      after_leaving_call_[at] = true;
-      for (const std::uint32_t next : s_.cfg.successors(at)) {
-        if (next != s_.cfg.exit()) open.push_back(next);
-      }
-    }
-  }
-
-  const Subject& s_;
-  std::array<std::uint32_t, 3> block_;
-  Constants constants_;
-  std::vector<bool> after_leaving_call_;
-};
-
 class Gate {
  public:
-  Gate(const Module& module, const GateOptions& options)
-      : module_(module), options_(options), summaries_(module.functions.size()) {}
+  explicit Gate(ModuleFacts& facts)
+      : module_facts_(facts), module_(facts.module()), options_(facts.options()) {}
 
   std::vector<Finding> run() {
     if (!any_barrier()) return {};
-    summarise();
-    find_numbers();
+    const Calls calls(module_);
     for (std::size_t f = 0; f < module_.functions.size(); ++f) {
       if (module_.functions[f].body.empty()) continue;
       const std::size_t before = findings_.size();
-      check(module_.functions[f], summaries_[f].elsewhere);
+      check(module_.functions[f], calls, f);
       std::stable_sort(findings_.begin() + static_cast<std::ptrdiff_t>(before), findings_.end(),
                        [](const Finding& a, const Finding& b) { return a.line < b.line; });
     }
@@ -266,180 +58,6 @@ class Gate {
       }
     }
     return false;
-  }
-
-  // Calls ----------------------------------------------------------------------------------------
-
-  const Function* callee_of(const Function& function, const Instruction& s,
-                            std::uint32_t& number) const {
-    for (std::size_t i = 0; i < function.operands_of(s).size(); ++i) {
-      const OperandSpec* spec = operand_spec(function, s, i);
-      if (spec == nullptr || spec->role != OperandRole::Callee) continue;
-      const Operand& o = function.operands_of(s)[i];
-      if (o.kind != OperandKind::Symbol || o.id >= module_.symbols.size()) return nullptr;
-      const Symbol& symbol = module_.symbols[o.id];
-      if (symbol.kind != SymbolKind::Function || symbol.index >= module_.functions.size())
-        return nullptr;
-      number = symbol.index;
-      return &module_.functions[symbol.index];
-    }
-    return nullptr;
-  }
-
-  /// What a call may do. A function without a body here is assumed to have no barriers.
-  CallEffect effect_of(const Function& function, const Instruction& s) const {
-    std::uint32_t number = 0;
-    if (callee_of(function, s, number) != nullptr) return summaries_[number].effect;
-    // An indirect call may call any function of the module.
-    CallEffect all;
-    for (std::size_t f = 0; f < module_.functions.size(); ++f) {
-      if (module_.functions[f].entry) continue;
-      all.barrier = all.barrier || summaries_[f].effect.barrier;
-      all.warp = all.warp || summaries_[f].effect.warp;
-      all.leaves = all.leaves || summaries_[f].effect.leaves;
-    }
-    return all;
-  }
-
-  // Effects only grow, so the iteration ends.
-  void summarise() {
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (std::size_t f = 0; f < module_.functions.size(); ++f) {
-        const Function& function = module_.functions[f];
-        if (function.entry || function.body.empty()) continue;
-        const CallEffect before = summaries_[f].effect;
-        CallEffect& effect = summaries_[f].effect;
-        for (const Instruction& s : function.body) {
-          if (!is_instruction(s)) continue;
-          const Use use = use_of(function, s);
-          effect.barrier =
-              effect.barrier || use.kind == UseKind::Block || use.kind == UseKind::Cluster;
-          effect.warp = effect.warp || use.kind == UseKind::Warp;
-          if (has(info(s.op).flags, Flag::Call)) {
-            const CallEffect inner = effect_of(function, s);
-            effect.barrier = effect.barrier || inner.barrier;
-            effect.warp = effect.warp || inner.warp;
-            effect.leaves = effect.leaves || inner.leaves;
-          }
-          effect.leaves = effect.leaves || s.op == Op::exit;
-        }
-        if (effect.barrier && !effect.always) effect.always = always_waits(function);
-        changed = changed || before.barrier != effect.barrier || before.warp != effect.warp ||
-                  before.leaves != effect.leaves || before.always != effect.always;
-      }
-    }
-  }
-
-  /// Whether every thread that enters reaches a barrier for the whole block.
-  bool always_waits(const Function& function) const {
-    const analysis::Cfg cfg(function);
-    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
-      const Instruction& s = function.body[i];
-      const Use use = use_of(function, s);
-      const bool here = use.kind == UseKind::Block && use.waits && use.count == nullptr &&
-                        use.id->kind == OperandKind::Integer;
-      const bool inside =
-          is_instruction(s) && has(info(s.op).flags, Flag::Call) && effect_of(function, s).always;
-      if ((here || inside) && !s.guard.present() &&
-          cfg.post_dominators().dominates(cfg.block_of(i), 0))
-        return true;
-    }
-    return false;
-  }
-
-  // Numbers of barriers --------------------------------------------------------------------------
-
-  /// Threads of one block may use one barrier number in several functions at once.
-  void find_numbers() {
-    const std::size_t functions = module_.functions.size();
-    std::vector<std::vector<std::uint32_t>> callees(functions);
-    for (std::size_t f = 0; f < functions; ++f) {
-      summaries_[f].numbers = numbers_of(module_.functions[f]);
-      callees[f] = callees_of(module_.functions[f]);
-    }
-    std::vector<std::uint32_t> reached_by(functions, kNone);
-    for (std::uint32_t caller = 0; caller < functions; ++caller) {
-      if (callees[caller].empty()) continue;
-      const std::vector<std::uint32_t> reached = reached_from(caller, callees, reached_by);
-      std::uint32_t once = 0, twice = 0;
-      for (const std::uint32_t f : reached) {
-        twice |= once & summaries_[f].numbers;
-        once |= summaries_[f].numbers;
-      }
-      for (const std::uint32_t f : reached)
-        summaries_[f].elsewhere |= twice | (once & ~summaries_[f].numbers);
-    }
-  }
-  static std::uint32_t numbers_of(const Function& function) {
-    std::uint32_t numbers = 0;
-    std::optional<analysis::RegisterIndex> index;
-    std::optional<Constants> constants;
-    for (const Instruction& s : function.body) {
-      const Use use = use_of(function, s);
-      if (use.kind != UseKind::Block) continue;
-      if (!index) constants.emplace(function, index.emplace(function));
-      const auto number = constants->of(*use.id);
-      if (!number)
-        numbers |= (1u << kBlockBarriers) - 1;
-      else if (*number < kBlockBarriers && !counts_a_warp(*constants, use))
-        numbers |= 1u << *number;
-    }
-    return numbers;
-  }
-  std::vector<std::uint32_t> callees_of(const Function& function) const {
-    std::vector<std::uint32_t> callees;
-    bool any = false;  // an indirect call
-    for (const Instruction& s : function.body) {
-      if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
-      std::uint32_t number = 0;
-      if (callee_of(function, s, number) != nullptr)
-        callees.push_back(number);
-      else
-        any = true;
-    }
-    for (std::uint32_t f = 0; f < module_.functions.size() && any; ++f) {
-      if (!module_.functions[f].entry) callees.push_back(f);
-    }
-    return callees;
-  }
-  /// The function and its direct and indirect callees. `reached_by`: by function, the last caller
-  /// that reaches it.
-  static std::vector<std::uint32_t> reached_from(
-      std::uint32_t caller, const std::vector<std::vector<std::uint32_t>>& callees,
-      std::vector<std::uint32_t>& reached_by) {
-    std::vector<std::uint32_t> reached{caller};
-    reached_by[caller] = caller;
-    for (std::size_t i = 0; i < reached.size(); ++i) {
-      for (const std::uint32_t f : callees[reached[i]]) {
-        if (std::exchange(reached_by[f], caller) != caller) reached.push_back(f);
-      }
-    }
-    return reached;
-  }
-
-  // A function -----------------------------------------------------------------------------------
-
-  Subject subject_of(const Function& function, analysis::Facts& facts,
-                     std::uint32_t elsewhere) const {
-    Subject subject{module_, function, facts.cfg(), facts.index(), facts.uniformity(), {}, {}, {}};
-    subject.elsewhere = elsewhere;
-    bool any_call = false;
-    for (const Instruction& s : function.body)
-      any_call = any_call || (is_instruction(s) && has(info(s.op).flags, Flag::Call));
-    if (any_call) subject.calls.resize(function.body.size());
-    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
-      const Instruction& s = function.body[i];
-      if (!is_instruction(s)) continue;
-      if (has(info(s.op).flags, Flag::Call)) {
-        subject.calls[i] = effect_of(function, s);
-        if (subject.calls[i].barrier || subject.calls[i].warp) subject.barriers.push_back(i);
-      } else if (use_of(function, s).kind != UseKind::None) {
-        subject.barriers.push_back(i);
-      }
-    }
-    return subject;
   }
 
   /// The deciders of all barriers (`Cfg::deciders`), found together.
@@ -470,7 +88,7 @@ class Gate {
     }
   }
 
-  void check(const Function& function, std::uint32_t elsewhere) {
+  void check(const Function& function, const Calls& calls, std::size_t number) {
     bool any = false;
     for (const Instruction& s : function.body) {
       any = any || use_of(function, s).kind != UseKind::None ||
@@ -479,18 +97,18 @@ class Gate {
     if (!any) return;
     const analysis::UniformityOptions uniformity{.block = options_.block};
     const std::array<std::uint32_t, 3> block = analysis::block_shape(function, uniformity);
-    analysis::Facts facts(module_, function, uniformity);
-    Subject subject = subject_of(function, facts, elsewhere);
+    const std::shared_ptr<analysis::Facts> facts = module_facts_.of(function);
+    Subject subject = calls.subject_of(*facts, number);
     if (subject.barriers.empty()) return;
-    std::vector<Doubt> doubts = Suspects(subject, subject, block).find();
+    std::vector<Doubt> doubts = suspects(subject, subject, block);
     if (doubts.empty()) return;
 
     // Conditions on the index may be equal in all threads of the block.
     Function folded = function;
     fold_equal_values(folded, block[0] != 0 ? block : widest(function), block[0] != 0);
     analysis::Facts again(module_, folded, uniformity);
-    const Subject sharper = subject_of(folded, again, elsewhere);
-    doubts = Suspects(sharper, subject, block).find();
+    const Subject sharper = calls.subject_of(again, number);
+    doubts = suspects(sharper, subject, block);
     if (doubts.empty()) return;
     if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);
     find_deciders(subject);
@@ -710,100 +328,20 @@ class Gate {
     for (auto& [deciders, finding] : warnings) findings_.push_back(std::move(finding));
   }
 
+  ModuleFacts& module_facts_;
   const Module& module_;
   const GateOptions& options_;
-  std::vector<Summary> summaries_;
   std::vector<Finding> findings_;
   std::uint64_t wasted_ = 0;  ///< work of walks that did not end
 };
 
 }  // namespace
 
-namespace barriers {
-
-bool leaves_before(const Subject& subject, std::uint32_t decider, std::uint32_t barrier,
-                   bool whole_warps) {
-  const analysis::Cfg& cfg = subject.cfg;
-  const std::uint32_t home = cfg.block_of(barrier);
-  const auto follows = [&](std::uint32_t statement) {
-    const std::uint32_t block = cfg.block_of(statement);
-    return block == home ? statement > barrier : cfg.post_dominators().dominates(block, home);
-  };
-  const auto stops = [&](std::uint32_t first, std::uint32_t end) {
-    for (std::uint32_t i = first; i < end; ++i) {
-      const Instruction& s = subject.function.body[i];
-      if (!is_instruction(s)) continue;
-      const Flag flags = info(s.op).flags;
-      if (has(flags, Flag::Convergent | Flag::Call | Flag::Barrier)) return true;
-      if (!whole_warps && has(flags, Flag::WritesMemory) && follows(i)) return true;
-    }
-    return false;
-  };
-  const auto leads_out = [&](std::uint32_t start) {
-    std::vector<bool> seen(cfg.blocks().size(), false);
-    std::vector<std::uint32_t> open;
-    const auto enter = [&](std::uint32_t next) {
-      if (next == cfg.exit() || seen[next]) return;
-      seen[next] = true;
-      open.push_back(next);
-    };
-    enter(start);
-    while (!open.empty()) {
-      const std::uint32_t at = open.back();
-      open.pop_back();
-      if (stops(cfg.blocks()[at].first, cfg.blocks()[at].end)) return false;
-      for (const std::uint32_t next : cfg.successors(at)) enter(next);
-    }
-    return true;
-  };
-  const std::uint32_t block = cfg.block_of(decider);
-  const auto successors = cfg.successors(block);
-  if (cfg.blocks()[block].terminator == decider) return std::ranges::any_of(successors, leads_out);
-  // A guard on the barrier itself: the others continue after it.
-  return !stops(decider + 1, cfg.blocks()[block].end) && std::ranges::all_of(successors, leads_out);
-}
-
-Use use_of(const Function& function, const Instruction& s) {
-  Use use;
-  if (!is_instruction(s)) return use;
-  const OpInfo& row = info(s.op);
-  // Other rows with this flag are setmaxnreg and mbarriers.
-  if (!has(row.flags, Flag::Barrier) || (row.mnemonic != "bar" && row.mnemonic != "barrier"))
-    return use;
-  use.kind = s.get(Field::Scope) == Modifier::cluster ? UseKind::Cluster
-             : s.op == Op::bar_warp_sync              ? UseKind::Warp
-                                                      : UseKind::Block;
-  use.aligned = use.kind != UseKind::Warp && (row.mnemonic == "bar" || s.has(Field::Aligned));
-  use.waits =
-      s.op != Op::bar_arrive && s.op != Op::barrier_arrive && s.op != Op::barrier_cluster_arrive;
-  use.arrives = s.op != Op::barrier_cluster_wait;
-  const auto operands = function.operands_of(s);
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const OperandSpec* spec = operand_spec(function, s, i);
-    if (spec == nullptr) continue;
-    switch (spec->label[0]) {
-      case 'a':
-        use.id = &operands[i];
-        break;
-      case 'b':
-        use.count = &operands[i];
-        break;
-      case 'c':
-        use.vote = &operands[i];
-        break;
-      default:
-        use.result = &operands[i];
-        break;
-    }
-  }
-  if (use.kind != UseKind::Cluster && use.id == nullptr) use.kind = UseKind::None;
-  return use;
-}
-
-}  // namespace barriers
+std::vector<Finding> barrier_safety(ModuleFacts& facts) { return Gate(facts).run(); }
 
 std::vector<Finding> barrier_safety(const Module& module, const GateOptions& options) {
-  return Gate(module, options).run();
+  ModuleFacts facts(module, options);
+  return barrier_safety(facts);
 }
 
 }  // namespace ptxgen::inline v0::gates

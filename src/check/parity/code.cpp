@@ -21,8 +21,8 @@ const Function* only_entry(const Module& module) noexcept {
   return entry;
 }
 
-ParityCode::ParityCode(const Module& module)
-    : facts_(module, *only_entry(module)), sources_(facts_) {
+ParityCode::ParityCode(ModuleFacts& module)
+    : facts_(module.of(*only_entry(module.module()))), sources_(*facts_) {
   for (std::uint32_t i = 0; i < function().body.size(); ++i) {
     if (function().body[i].kind == StatementKind::Instruction) look(i);
   }
@@ -33,7 +33,7 @@ void ParityCode::look(std::uint32_t statement) {
   const Flag flags = info(s.op).flags;
   const bool writes = has(flags, Flag::WritesMemory);
   if (!writes && !has(flags, Flag::ReadsMemory)) return;
-  if (!facts_.cfg().reachable(facts_.cfg().block_of(statement))) return;
+  if (!facts_->cfg().reachable(facts_->cfg().block_of(statement))) return;
   if (const auto copy = analysis::copy_of(function(), s)) {
     if (copy->from_space == Space::Global) add(statement, *copy->from, false);
     if (copy->to_space == Space::Global) add(statement, *copy->to, true);
@@ -49,13 +49,13 @@ void ParityCode::look(std::uint32_t statement) {
 }
 
 void ParityCode::add(std::uint32_t statement, const Operand& address, bool writes) {
-  const analysis::AffineForm form = facts_.affine().of(statement, address);
+  const analysis::AffineForm form = facts_->affine().of(statement, address);
   const SourceSet sources = sources_.of_address(form);
   accesses_.push_back({statement, pointer_of(form, sources), sources, writes});
 }
 
 std::uint32_t ParityCode::pointer_of(const analysis::AffineForm& form, SourceSet sources) const {
-  const analysis::Affine& affine = facts_.affine();
+  const analysis::Affine& affine = facts_->affine();
   const std::uint32_t base = affine.base_term(form);
   if (base != kNone) {
     const analysis::AffineSymbol& symbol = affine.symbols()[form.terms[base].symbols[0]];
@@ -100,7 +100,7 @@ std::uint32_t ParityCode::load_of(std::uint32_t parameter) const {
 
 SourceSet ParityCode::deciding(std::uint32_t statement) const {
   SourceSet all = sources_.of_guard(statement);
-  const analysis::Cfg& cfg = facts_.cfg();
+  const analysis::Cfg& cfg = facts_->cfg();
   for (const std::uint32_t block : cfg.deciders(cfg.block_of(statement))) {
     const std::uint32_t branch = cfg.blocks()[block].terminator;
     if (branch != kNone) all |= sources_.of_guard(branch);
@@ -116,7 +116,7 @@ std::string ParityCode::place(std::uint32_t statement) const {
 
 Finding ParityCode::finding(std::uint32_t statement, std::string message, std::string_view reason,
                             std::string_view cure) const {
-  RuleFindings one(facts_);
+  RuleFindings one(*facts_);
   one.report(Severity::Error, "parity", statement, std::move(message), reason, cure);
   std::vector<Finding> taken;
   one.take(taken);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check/module_facts.hpp"
 #include "check/parity/sources.hpp"
 #include "check/rule_findings.hpp"
 
@@ -21,17 +22,17 @@ struct GlobalAccess {
   bool writes = false;
 };
 
-/// The entry of a module with its analyses and accesses. Refers to the module.
+/// The entry of a module with its analyses and accesses. Refers to the facts.
 class ParityCode {
  public:
   /// `module` has one entry with a body.
-  explicit ParityCode(const ptx::Module& module);
+  explicit ParityCode(ModuleFacts& module);
   ParityCode(const ParityCode&) = delete;
   ParityCode& operator=(const ParityCode&) = delete;
 
-  [[nodiscard]] analysis::Facts& facts() const noexcept { return facts_; }
-  [[nodiscard]] const ptx::Module& module() const noexcept { return facts_.module(); }
-  [[nodiscard]] const ptx::Function& function() const noexcept { return facts_.function(); }
+  [[nodiscard]] analysis::Facts& facts() const noexcept { return *facts_; }
+  [[nodiscard]] const ptx::Module& module() const noexcept { return facts_->module(); }
+  [[nodiscard]] const ptx::Function& function() const noexcept { return facts_->function(); }
   [[nodiscard]] const Sources& sources() const noexcept { return sources_; }
   [[nodiscard]] std::span<const GlobalAccess> accesses() const noexcept { return accesses_; }
 
@@ -52,7 +53,7 @@ class ParityCode {
   void add(std::uint32_t statement, const ptx::Operand& address, bool writes);
   [[nodiscard]] std::uint32_t pointer_of(const analysis::AffineForm& form, SourceSet sources) const;
 
-  mutable analysis::Facts facts_;
+  std::shared_ptr<analysis::Facts> facts_;
   Sources sources_;
   std::vector<GlobalAccess> accesses_;
 };

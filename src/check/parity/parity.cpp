@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "check/limits/limit_findings.hpp"
+#include "check/module_facts.hpp"
 #include "check/parity/code.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "support/format.hpp"
@@ -29,8 +30,8 @@ struct Pair {
   std::uint32_t batched_sums = 0;
   std::uint32_t single_sums = 0;
 
-  Pair(const Module& batched_module, const Module& single_module, const ParityDeclaration& what)
-      : declared(what), batched(batched_module), single(single_module) {
+  Pair(ModuleFacts& batched_facts, ModuleFacts& single_facts, const ParityDeclaration& what)
+      : declared(what), batched(batched_facts), single(single_facts) {
     SourceSet single_by_row = 0;
     for (const std::string& name : declared.by_row) {
       by_row |= parameter_source(batched.parameter(name));
@@ -372,18 +373,19 @@ ParityCheck check_shared_addresses(const Pair& pair, const std::vector<Finding>&
 
 // Gates -------------------------------------------------------------------------------------------
 
-std::vector<Finding> findings_of(const Module& module, const std::array<std::uint32_t, 3>& block) {
-  GateOptions options;
-  options.origin = CodeOrigin::Built;
-  options.block = block;
+std::vector<Finding> findings_of(ModuleFacts& facts) {
   std::vector<Finding> all;
   for (const GateInfo& gate : all_gates()) {
     if (gate.run == performance_notes) continue;
-    std::vector<Finding> found = gate.run(module, options);
+    std::vector<Finding> found = gate.run_with(facts);
     all.insert(all.end(), std::make_move_iterator(found.begin()),
                std::make_move_iterator(found.end()));
   }
   return all;
+}
+
+GateOptions gate_options(const std::array<std::uint32_t, 3>& block) {
+  return {.block = block, .origin = CodeOrigin::Built};
 }
 
 ParityCheck check_gates(const std::vector<Finding>& batched, const std::vector<Finding>& single) {
@@ -432,10 +434,12 @@ std::vector<ParityCheck> parity(const Module& batched, const Module& single,
                                 const ParityDeclaration& declared) {
   std::vector<ParityCheck> checks = without_entry(batched, single);
   if (!checks.empty()) return checks;
-  const Pair pair(batched, single, declared);
+  ModuleFacts batched_facts(batched, gate_options(declared.batched_block));
+  ModuleFacts single_facts(single, gate_options(declared.single_block));
+  const Pair pair(batched_facts, single_facts, declared);
   if (auto missing = missing_operand(pair)) return {std::move(*missing)};
-  const std::vector<Finding> found = findings_of(batched, declared.batched_block);
-  const std::vector<Finding> found_single = findings_of(single, declared.single_block);
+  const std::vector<Finding> found = findings_of(batched_facts);
+  const std::vector<Finding> found_single = findings_of(single_facts);
   checks.push_back(check_strategy(pair));
   checks.push_back(check_row_offsets(pair));
   checks.push_back(check_accumulators(pair));

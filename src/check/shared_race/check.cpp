@@ -56,13 +56,12 @@ std::vector<Shape> likely_shapes(const Function& function) {
   return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
 }
 
-/// One kernel in blocks of one shape.
+/// One kernel in blocks of one shape, which `facts` are for.
 class ShapeCheck {
  public:
-  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result)
-      : facts_(module, function, {.block = shape}),
-        affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
-                facts_.uniformity(), {.block = shape}),
+  ShapeCheck(analysis::Facts& facts, const Shape& shape, RaceCheck& result)
+      : facts_(facts),
+        affine_(facts.affine()),
         loops_(facts_.cfg().loops().loops()),
         shape_(shape),
         forms_(facts_, affine_, shape),
@@ -621,8 +620,8 @@ class ShapeCheck {
     return found;
   }
 
-  analysis::Facts facts_;
-  analysis::Affine affine_;
+  analysis::Facts& facts_;
+  const analysis::Affine& affine_;
   std::span<const analysis::Loop> loops_;
   std::vector<bool> divergent_exits_;  ///< loops that threads may leave in different iterations
   Shape shape_;
@@ -657,8 +656,9 @@ Shape free_of(const std::vector<RacePair>& pairs, const std::vector<Shape>& shap
 
 }  // namespace
 
-RaceCheck check_races(const Module& module, const Function& function,
-                      const SharedAccesses& accesses, const GateOptions& options) {
+RaceCheck check_races(analysis::Facts& facts, const SharedAccesses& accesses,
+                      const GateOptions& options) {
+  const Function& function = facts.function();
   RaceCheck result;
   result.accesses = accesses.of(function);
   const bool writes = std::any_of(result.accesses.begin(), result.accesses.end(),
@@ -671,7 +671,10 @@ RaceCheck check_races(const Module& module, const Function& function,
   }
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<RacePair>> found;
   for (const Shape& shape : shapes) {
-    for (RacePair& pair : ShapeCheck(module, function, shape, result).run())
+    std::optional<analysis::Facts> of_shape;
+    if (!result.shape_known)
+      of_shape.emplace(facts.module(), function, analysis::UniformityOptions{.block = shape});
+    for (RacePair& pair : ShapeCheck(of_shape ? *of_shape : facts, shape, result).run())
       found[{pair.first, pair.second}].push_back(std::move(pair));
   }
   for (auto& [key, pairs] : found) {

@@ -38,12 +38,13 @@ struct RaceCheck {
   bool incomplete = false;      ///< too much to compare
 };
 
-/// Checks one kernel. If the shape of a block is not known, tries several, each by itself; such a
-/// race is never one of every launch, since a block of one thread has none.
+/// Checks one kernel, of which `facts` are for the block of the options. If the shape of a block is
+/// not known, tries several, each by itself; such a race is never one of every launch, since a
+/// block of one thread has none.
 ///
 /// Assumes that addresses do not wrap around, that an address derived from a variable is within it,
 /// and that values on which threads agree are below 2^31.
-[[nodiscard]] RaceCheck check_races(const ptx::Module& module, const ptx::Function& function,
-                                    const SharedAccesses& accesses, const GateOptions& options);
+[[nodiscard]] RaceCheck check_races(analysis::Facts& facts, const SharedAccesses& accesses,
+                                    const GateOptions& options);
 
 }  // namespace ptxgen::inline v0::gates

@@ -50,6 +50,21 @@ Space space_of_symbol(const Module& module, std::uint32_t id) {
 
 }  // namespace
 
+AffineForm expanded(const analysis::Affine& affine, const AffineForm& form) {
+  AffineForm out = form;
+  for (int step = 0; step < 16; ++step) {
+    const auto at = std::find_if(out.terms.begin(), out.terms.end(), [&](const AffineTerm& term) {
+      return term.symbols[1] == kNone && affine.expansion(term.symbols[0]) != nullptr;
+    });
+    if (at == out.terms.end()) break;
+    const AffineTerm term = *at;
+    out.terms.erase(at);
+    out = analysis::sum(out, analysis::resized(*affine.expansion(term.symbols[0]), out.bits),
+                        term.coefficient);
+  }
+  return out;
+}
+
 ThreadForms::ThreadForms(analysis::Facts& facts, const analysis::Affine& affine,
                          std::array<std::uint32_t, 3> shape)
     : facts_(facts),
@@ -192,23 +207,8 @@ std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
   return first_unsized_;
 }
 
-AffineForm ThreadForms::expanded(const AffineForm& form) const {
-  AffineForm out = form;
-  for (int step = 0; step < 16; ++step) {
-    const auto at = std::find_if(out.terms.begin(), out.terms.end(), [&](const AffineTerm& term) {
-      return term.symbols[1] == kNone && affine_.expansion(term.symbols[0]) != nullptr;
-    });
-    if (at == out.terms.end()) break;
-    const AffineTerm term = *at;
-    out.terms.erase(at);
-    out = analysis::sum(out, analysis::resized(*affine_.expansion(term.symbols[0]), out.bits),
-                        term.coefficient);
-  }
-  return out;
-}
-
 ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
-  const AffineForm form = expanded(unexpanded);
+  const AffineForm form = expanded(affine_, unexpanded);
   ThreadForm out;
   out.values.assign(threads_, form.constant);
   std::map<SymbolKey, std::int64_t> rest;
@@ -269,7 +269,11 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
   }
   const Function& function = facts_.function();
   const Instruction& s = function.body[access.statement];
-  add_conditions(access, out);
+  if (s.guard.present()) add_condition(affine_.guard(access.statement), true, false, out, 0);
+  const AccessForm& of_block = conditions_of(facts_.cfg().block_of(access.statement));
+  for (std::uint32_t t = 0; t < threads_; ++t) out.may[t] = out.may[t] && of_block.may[t];
+  out.conditions.insert(out.conditions.end(), of_block.conditions.begin(),
+                        of_block.conditions.end());
   if (!access.anywhere || access.bytes != 0)
     out.address = computed(affine_.of(access.statement, function.operands_of(s)[access.operand]));
   // Only a generic address may point outside the window.
@@ -284,12 +288,13 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
   return out;
 }
 
-void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& out) {
+const AccessForm& ThreadForms::conditions_of(std::uint32_t home) {
+  const auto [known, made] = of_blocks_.try_emplace(home);
+  AccessForm& out = known->second;
+  if (!made) return out;
+  out.may.assign(threads_, true);
   const Function& function = facts_.function();
   const analysis::Cfg& cfg = facts_.cfg();
-  const std::uint32_t home = cfg.block_of(access.statement);
-  if (function.body[access.statement].guard.present())
-    add_condition(affine_.guard(access.statement), true, false, out, 0);
   // Branches with exactly one successor that leads here.
   std::uint32_t below = home;
   for (int step = 0; step < 64; ++step) {
@@ -312,6 +317,7 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& out) {
     }
     below = block;
   }
+  return out;
 }
 
 void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes, AccessForm& out,

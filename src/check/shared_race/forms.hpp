@@ -59,6 +59,10 @@ struct AccessForm {
   mutable std::vector<Sorted> sorted_;
 };
 
+/// The form with phi symbols replaced by their expansions.
+[[nodiscard]] analysis::AffineForm expanded(const analysis::Affine& affine,
+                                            const analysis::AffineForm& form);
+
 /// Computes forms for blocks of one shape. Refers to its arguments.
 class ThreadForms {
  public:
@@ -89,13 +93,12 @@ class ThreadForms {
   [[nodiscard]] Column operation(const analysis::AffineSymbol& symbol,
                                  const std::array<Column, 3>& operands) const;
   [[nodiscard]] ThreadForm computed(const analysis::AffineForm& form);
-  void add_conditions(const SharedAccess& access, AccessForm& out);
+  /// The conditions of the branches that decide whether a block is executed; no address.
+  const AccessForm& conditions_of(std::uint32_t block);
   /// `assumes`: the form from which this one comes rests on assumptions.
   void add_condition(const analysis::AffineForm& form, bool holds, bool assumes, AccessForm& out,
                      int depth);
   void add_comparison(std::uint32_t compare, bool holds, bool assumes, AccessForm& out);
-  /// Replaces phi symbols by their expansions.
-  [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Variables that overlap share one number.
   [[nodiscard]] std::uint32_t variable_number(std::uint32_t symbol);
 
@@ -104,6 +107,7 @@ class ThreadForms {
   std::array<std::uint32_t, 3> shape_;
   std::uint32_t threads_;
   std::map<std::uint32_t, std::optional<Column>> columns_;
+  std::map<std::uint32_t, AccessForm> of_blocks_;  ///< see `conditions_of`
   std::uint32_t first_unsized_ = ptx::kNone;
 };
 

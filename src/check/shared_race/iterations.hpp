@@ -49,7 +49,9 @@ class LoopIterations {
   bool drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
                           std::vector<bool>& goes_on);
 
-  /// The bound by thread; for a loop that ends there, otherwise the largest that it can be.
+  /// The bound by thread; for a loop that ends there, otherwise the largest that it can be. Unlike
+  /// `SymbolRanges`, which gives the last iteration of any thread, this tells which threads are
+  /// left in each: those of a copy in whose last iteration only some take part.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> upper_bound(
       const analysis::AffineForm& bound, const analysis::LoopComparison& comparison,
       ThreadForms& forms) const;

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/affine_forms.hpp"
@@ -206,26 +207,28 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
                                                               const SymbolKey& key,
                                                               std::int64_t coefficient,
                                                               std::uint64_t& budget) {
-  // With conditions that may wrap the range proves nothing.
-  const auto is_exact = [&](const ThreadCondition& condition) {
-    return condition.key != key || c.ranges->is_exact(condition);
-  };
-  const bool exact = c.ranges != nullptr && std::ranges::all_of(c.a->conditions, is_exact) &&
-                     std::ranges::all_of(c.b->conditions, is_exact);
-  const analysis::AffineRange range = exact ? c.ranges->of(key) : analysis::AffineRange{};
-  const auto bounds_of = [&](const AccessForm& form, std::uint32_t thread) {
-    Bounds bounds;
-    if (exact) bounds.keep(range);
+  const analysis::AffineRange range = c.ranges->of(key);
+  // A comparison of numbers that may wrap around says nothing about the symbol.
+  const auto usable = [&](const AccessForm& form) {
+    std::vector<const ThreadCondition*> conditions;
     for (const ThreadCondition& condition : form.conditions) {
-      if (condition.key == key) bounds.keep(condition, thread);
+      if (condition.key == key && c.ranges->is_integer(condition)) conditions.push_back(&condition);
     }
+    return conditions;
+  };
+  const std::vector<const ThreadCondition*> of_a = usable(*c.a), of_b = usable(*c.b);
+  const auto bounds_of = [&](std::span<const ThreadCondition* const> conditions,
+                             std::uint32_t thread) {
+    Bounds bounds;
+    bounds.keep(range);
+    for (const ThreadCondition* condition : conditions) bounds.keep(*condition, thread);
     return bounds;
   };
   std::vector<Bounds> others;
-  for (std::uint32_t t = 0; t < c.b->may.size(); ++t) others.push_back(bounds_of(*c.b, t));
+  for (std::uint32_t t = 0; t < c.b->may.size(); ++t) others.push_back(bounds_of(of_b, t));
   for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
     if (!c.a->may[s]) continue;
-    const Bounds own = bounds_of(*c.a, s);
+    const Bounds own = bounds_of(of_a, s);
     for (std::uint32_t t = 0; t < c.b->may.size(); ++t) {
       if (!c.b->may[t] || !belongs(c.pairs, c.harmless, s, t)) continue;
       if (budget == 0) return std::pair{s, t};

@@ -2,6 +2,7 @@
 #include "check/shared_race/ranges.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "analysis/affine_forms.hpp"
@@ -17,9 +18,17 @@ namespace {
 
 /// Sums of bounded terms stay far below the limits of 64 bits.
 constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+/// The largest number on which threads agree, as the gate assumes.
+constexpr std::int64_t kAgreed = std::numeric_limits<std::int32_t>::max();
 
 bool is_small(const AffineRange& range) {
   return range.known && range.min >= -kLargest && range.max <= kLargest;
+}
+
+/// Whether the numbers of a form are those of its width.
+bool fits(const AffineRange& range, unsigned bits, bool is_signed) {
+  if (bits >= 64 && !is_signed) return range.known && range.min >= 0;
+  return within(range, analysis::range_of_width(bits, is_signed));
 }
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
@@ -63,10 +72,7 @@ AffineRange SymbolRanges::of_number(const AffineForm& form, bool is_signed) {
   }
   AffineRange found = range(form);
   if (const AffineRange left = above_minimum(form); left.known) found = left;
-  const bool fits = form.bits >= 64 && !is_signed
-                        ? found.known && found.min >= 0
-                        : within(found, analysis::range_of_width(form.bits, is_signed));
-  return fits && assumptions_hold(form) ? found : AffineRange{};
+  return fits(found, form.bits, is_signed) && assumptions_hold(form) ? found : AffineRange{};
 }
 
 /// Of a - min(a, b), which is how far a is above b, or 0.
@@ -176,6 +182,34 @@ bool SymbolRanges::is_exact(const ThreadCondition& condition) {
   return !condition.assumes && within(a + analysis::exactly(-1) * b, width) &&
          within(AffineRange{true, min, max} + analysis::exactly(condition.coefficient) * symbol,
                 width);
+}
+
+SymbolRanges::Compared SymbolRanges::compared(const AffineForm& form, const SymbolKey& key,
+                                              bool is_signed) {
+  const auto at = std::ranges::find(form.terms, key, &analysis::AffineTerm::symbols);
+  if (at == form.terms.end()) return {of_number(form, is_signed), 0};
+  AffineForm rest = form;
+  rest.terms.erase(rest.terms.begin() + (at - form.terms.begin()));
+  AffineRange agreed = analysis::exactly(at->coefficient) * of(key);
+  // Wider ranges are those of types.
+  if (!within(agreed, {true, -kAgreed, kAgreed}))
+    agreed = at->coefficient > 0 ? AffineRange{true, 0, kAgreed} : AffineRange{true, -kAgreed, 0};
+  const AffineRange others = range(rest);
+  const bool exact = fits(others + agreed, form.bits, is_signed) && assumptions_hold(form);
+  return {exact ? others : AffineRange{}, at->coefficient};
+}
+
+bool SymbolRanges::is_integer(const ThreadCondition& condition) {
+  if (condition.assumes) return false;
+  const AffineSymbol& compare = affine_.symbols()[condition.compare];
+  const auto number = [&](std::size_t i) {
+    const AffineForm form = expanded(affine_, affine_.form(compare.operands[i]));
+    return compared(form, condition.key, compare.is_signed);
+  };
+  const Compared a = number(0), b = number(1);
+  // The condition has their difference, the part of each thread in 32 bits.
+  return within(a.rest + analysis::exactly(-1) * b.rest, analysis::range_of_width(32, true)) &&
+         condition.coefficient == a.coefficient - b.coefficient;
 }
 
 void SymbolRanges::drop_impossible(AccessForm& form) {

@@ -28,11 +28,22 @@ class SymbolRanges {
   /// Whether a condition's sum is the difference of the numbers that it compares, without
   /// wrap-around.
   [[nodiscard]] bool is_exact(const ThreadCondition& condition);
+  /// Whether a condition is one of integers: neither number that it compares wraps around. A symbol
+  /// without a range, times its coefficient, is taken for a number on which threads agree, below
+  /// 2^31.
+  [[nodiscard]] bool is_integer(const ThreadCondition& condition);
   /// Removes the threads from `may` for which a condition fails whatever its symbol is.
   void drop_impossible(AccessForm& form);
 
  private:
   [[nodiscard]] analysis::AffineRange above_minimum(const analysis::AffineForm& form);
+  /// A compared number: `rest` + coefficient * key; `rest` is unknown if it may wrap around.
+  struct Compared {
+    analysis::AffineRange rest;
+    std::int64_t coefficient = 0;
+  };
+  [[nodiscard]] Compared compared(const analysis::AffineForm& form, const SymbolKey& key,
+                                  bool is_signed);
   void bound_loops();
   [[nodiscard]] analysis::AffineRange iterations(std::uint32_t loop);
   [[nodiscard]] std::optional<std::int64_t> last_iteration(std::uint32_t loop,

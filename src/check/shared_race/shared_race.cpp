@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include "check/module_facts.hpp"
 #include "check/rule_findings.hpp"
-#include "check/shared_race/check.hpp"
-#include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "support/format.hpp"
 
@@ -220,23 +219,28 @@ void report_with_others(Report& report, const RaceCheck& check, std::size_t i) {
 
 }  // namespace
 
-std::vector<Finding> shared_race(const Module& module, const GateOptions& options) {
+std::vector<Finding> shared_race(ModuleFacts& module_facts) {
+  const Module& module = module_facts.module();
   std::vector<Finding> all;
-  const SharedAccesses accesses(module);
   for (const Item& item : module.items) {
     if (item.kind != Item::Kind::Function) continue;
     const Function& function = module.functions[item.index];
     if (function.declaration || !function.entry) continue;
-    const RaceCheck check = check_races(module, function, accesses, options);
+    const RaceCheck& check = module_facts.races(function);
     if (check.pairs.empty() && !check.incomplete) continue;
-    analysis::Facts facts(module, function, {.block = options.block});
-    RuleFindings findings(facts);
+    const std::shared_ptr<analysis::Facts> facts = module_facts.of(function);
+    RuleFindings findings(*facts);
     Report report(findings, check);
     for (std::size_t i = 0; i < check.pairs.size(); ++i) report_with_others(report, check, i);
     if (check.incomplete) report.incomplete();
     findings.take(all);
   }
   return all;
+}
+
+std::vector<Finding> shared_race(const Module& module, const GateOptions& options) {
+  ModuleFacts facts(module, options);
+  return shared_race(facts);
 }
 
 }  // namespace ptxgen::inline v0::gates

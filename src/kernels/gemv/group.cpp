@@ -155,11 +155,8 @@ void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
     gemv::place(second);
     store_gated(first, second, block, at, spec);
   };
-  if (spec.n2 == 0) {
-    emit();
-  } else {
-    k.if_(block < plans[0].blocks, emit);
-  }
+  // The blocks after these are of the third matrix, or without work.
+  k.if_(block < plans[0].blocks, emit);
 }
 
 // Matrix i has the blocks from `first` on; those before are of others.

@@ -266,12 +266,14 @@ void place_blocks(Kit& kit) {
 
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums) {
   if (kit.problem().k == 0) return;
+  KernelBuilder& k = kit.k;
   const std::uint32_t each = window_steps(kit.plan);
   if (max_segment_steps(kit.plan) <= each) {
-    add_window(kit, segment, true, sums);
+    // No segment has more steps; this says so to the race gate of a count of run time.
+    const Number count = min_of(k, segment.count, each);
+    add_window(kit, {segment.strip, segment.first, count, segment.item}, true, sums);
     return;
   }
-  KernelBuilder& k = kit.k;
   const Value<u32> count = value(k, segment.count);
   k.for_(0u, count, each, [&](Value<u32> done) {
     const Value<u32> left = count - done;

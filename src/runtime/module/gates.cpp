@@ -27,10 +27,11 @@ std::vector<Finding> all_findings(Gates gates, const ptx::Module& module, const 
   std::vector<Finding> findings;
   gates::GateOptions options;
   if (is_built(module)) options.origin = gates::CodeOrigin::Built;
+  gates::GateRun run(module, options);
   for (const gates::GateInfo& gate : gates) {
     if (!gate.before_load) continue;
     const Span span(trace, gate.name, "gates");
-    std::vector<Finding> found = gate.run(module, options);
+    std::vector<Finding> found = run.run(gate);
     const bool stop = std::any_of(found.begin(), found.end(), is_error);
     findings.insert(findings.end(), std::make_move_iterator(found.begin()),
                     std::make_move_iterator(found.end()));
