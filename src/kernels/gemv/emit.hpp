@@ -64,6 +64,7 @@ struct Kit {
   std::optional<Ptr<b8, Shared>> staged;
   std::optional<BlockDecoder> decoder;      ///< of rows as stored
   std::optional<RepackedDecoder> repacked;  ///< of repacked rows
+  bool has_x = false;                       ///< staged x is that of every segment
   [[nodiscard]] const BlockProducts& products() const noexcept {
     return decoder ? static_cast<const BlockProducts&>(*decoder) : *repacked;
   }
@@ -162,6 +163,8 @@ void request_blocks(Kit& kit, const Segment& segment);
 void accumulate_t(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_r(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums);
+/// Weights in blocks: brings x of all strips to shared memory, where it stays.
+void keep_x(Kit& kit);
 
 /// Consecutive outputs of one thread, which one store writes.
 struct Piece {

@@ -127,13 +127,25 @@ gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
   return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
 }
 
+// Whether both matrices have x in the same form, all at once and at the same place.
+bool shares_x(const GemvPlan& first, const GemvPlan& second) {
+  const gemv::BlockFormat* format = gemv::block_format(first.problem);
+  return format != nullptr && format == gemv::block_format(second.problem) &&
+         gemv::ring_bytes(first) == gemv::ring_bytes(second) && first.unroll == second.unroll &&
+         gemv::max_segment_steps(first) <= gemv::window_steps(first);
+}
+
 // act(a) * b in the lanes that have outputs. Matrices of two types may differ in their steps.
 void store_gated(gemv::Kit& first, gemv::Kit& second, const Value<u32>& block, const Pointers& at,
                  const GemvGroup& spec) {
   const gemv::Segment segment = strip_of(first.plan, block);
   gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
-  // The second matrix has its x where the first one's is.
-  first.k.bar_sync();
+  if (shares_x(first.plan, second.plan)) {
+    second.has_x = true;
+  } else {
+    // The second matrix has its x where the first one's is.
+    first.k.bar_sync();
+  }
   const gemv::Outputs b = gemv::finish_warp(
       second, gemv::sums_of(second, strip_of(second.plan, block), second.plan.rows));
   const Value<f32> up = with_bias(second, b, segment, at, 1);

@@ -95,6 +95,7 @@ void emit(Kit& kit) {
   }
   k.if_(planned, [&] {
     if (kit.plan.cluster > 1) begin_cluster(kit);
+    if (keeps_x(kit.plan)) keep_x(kit);
     for_each_segment(kit, [&](const Segment& segment) { emit_segment(kit, segment); });
   });
   if (kit.plan.programmatic) {

@@ -197,10 +197,15 @@ void stage_rows(Kit& kit, const Segment& window) {
 void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
   // Weights come from DRAM while x is staged. A programmatic kernel has asked for the first ones.
   if (!kit.plan.programmatic || !first || may_loop(kit.plan)) request_blocks(kit, window);
-  // The block has read the last window.
-  if (!first || may_loop(kit.plan) || kit.batch_rows) kit.k.bar_sync();
-  stage_rows(kit, window);
-  kit.k.bar_sync();
+  if (kit.has_x) {
+    // The lanes have read the last strip's steps.
+    kit.k.bar_warp_sync();
+  } else {
+    // The block has read the last window.
+    if (!first || may_loop(kit.plan) || kit.batch_rows) kit.k.bar_sync();
+    stage_rows(kit, window);
+    kit.k.bar_sync();
+  }
   for_rows(kit, window, [&](std::uint32_t rows) {
     if (kit.blocks->repacked) return add_repacked_rows(kit, window, rows, sums);
     add_rows(kit, window, rows, sums);
@@ -262,6 +267,13 @@ void place_blocks(Kit& kit) {
   kit.weights->rebind(moved(k, *kit.weights, warp_out, rows_of_warp * kit.pitch));
   kit.out->rebind(row + *kit.lane);
   kit.row.emplace(row);
+}
+
+void keep_x(Kit& kit) {
+  const auto steps = static_cast<std::uint32_t>(kit.plan.steps());
+  stage_x(kit, {0u, 0u, steps, 0u}, *kit.x, *kit.staged);
+  kit.k.bar_sync();
+  kit.has_x = true;
 }
 
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums) {

@@ -64,6 +64,8 @@ inline constexpr std::uint64_t kVerdictBytes = 16;
 /// Weights in blocks: steps of which x is in shared memory at a time, and its bytes.
 [[nodiscard]] std::uint32_t window_steps(const GemvPlan& plan) noexcept;
 [[nodiscard]] std::uint64_t window_bytes(const GemvPlan& plan) noexcept;
+/// Whether x of a block's strips is the same and stays in shared memory: it is staged once.
+[[nodiscard]] bool keeps_x(const GemvPlan& plan) noexcept;
 /// Dynamic shared memory, bytes: the ring and the window.
 [[nodiscard]] std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept;
 /// Maximum of steps of a block in one strip.

@@ -104,6 +104,13 @@ std::uint64_t window_bytes(const GemvPlan& plan) noexcept {
   return format == nullptr ? 0 : window_steps(plan) * x_step_bytes(plan, *format);
 }
 
+bool keeps_x(const GemvPlan& plan) noexcept {
+  if (block_format(plan.problem) == nullptr || plan.batch > 1) return false;
+  const Items parts = items(plan);
+  const bool full = parts.per_strip == 1 || (plan.chunk_steps == 0 && parts.full_strips);
+  return full && plan.blocks < plan.strips() && plan.steps() <= window_steps(plan);
+}
+
 std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept {
   return ring_bytes(plan) + window_bytes(plan);
 }

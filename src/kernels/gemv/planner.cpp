@@ -37,8 +37,8 @@ constexpr double kRingHandicap = 1.01;
 // where those do not share DRAM as the law says.
 constexpr double kUnshared = 1.1;
 
-// Bytes in flight on a multiprocessor of a GPU with HBM that make up for loads which take longer than
-// the law says: 1.5 times what an H200 needs. Fewer are a handicap.
+// Bytes in flight on a multiprocessor of a GPU with HBM that make up for loads which take longer
+// than the law says: 1.5 times what an H200 needs. Fewer are a handicap.
 constexpr double kHbmFlight = 40'000;
 constexpr double kLowFlightHandicap = 1.02;
 
@@ -46,8 +46,7 @@ auto rank_of(const Ranked& ranked, const ptx::Gpu& gpu, double limit_us) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& prediction = ranked.forecast.prediction;
   const double ring = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
-  const bool low =
-      gpu.dram == ptx::Dram::HBM && prediction.bytes_in_flight_per_sm < kHbmFlight;
+  const bool low = gpu.dram == ptx::Dram::HBM && prediction.bytes_in_flight_per_sm < kHbmFlight;
   const double handicap = low ? std::max(ring, kLowFlightHandicap) : ring;
   return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limit_us,
                     coarse(prediction.chained_us * handicap),

@@ -45,7 +45,9 @@ double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) n
       static_cast<double>(bytes(blocks.type)) / info(blocks.type).block_values;
   const double copies =
       blocks.repacked ? 0 : (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
-  return (blocks.decode + digits * kOfDigit) * idle + copies + x / plan.strip_outputs();
+  const double strips =
+      keeps_x(plan) ? static_cast<double>(plan.strips()) / std::max(1u, plan.blocks) : 1;
+  return (blocks.decode + digits * kOfDigit) * idle + copies + x / (plan.strip_outputs() * strips);
 }
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
@@ -137,13 +139,16 @@ class Stream {
     const double work = instructions_of_load(plan_) * plan_.unroll * plan_.rows / gpu_.clock_mhz;
     const double depth = plan_.stages > 1 ? plan_.stages - 1 : 1;
     const double step = std::max((latency + work) / depth, work);
-    const double piece = staging_us(plan_, gpu_, rates_) +
+    const bool once = keeps_x(plan_);
+    const double staging = staging_us(plan_, gpu_, rates_);
+    const double piece = (once ? 0 : staging) +
                          (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) +
                          (plan_.warps_k > 1 ? kStack : 0) + (depth > 1 ? latency : 0);
     const double steps = skew * static_cast<double>(plan_.units()) / (sms * places);
     const double pieces = skew * static_cast<double>(division_.pieces) / (sms * places);
     const double waves = std::max(1.0, blocks / (sms * places));
-    const double all = steps * step + pieces * piece + (waves - 1) * rates_.start_ns * 1e-3;
+    const double all = steps * step + pieces * piece + (once ? waves * staging : 0) +
+                       (waves - 1) * rates_.start_ns * 1e-3;
     return {std::max(0.0, all - latency), steps / depth * rates_.growth_ns * 1e-3};
   }
   [[nodiscard]] double issue() const noexcept {

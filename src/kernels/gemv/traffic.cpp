@@ -71,7 +71,7 @@ std::uint64_t factors_read(const GemvPlan& plan) noexcept {
   const std::uint64_t k = problem.k;
   const bool by_lane = problem.layout == GemvLayout::T;
   // Blocks of threads read x for all their rows together.
-  if (is_block_format(problem.weights)) return plan.strips() * k;
+  if (is_block_format(problem.weights)) return (keeps_x(plan) ? plan.blocks : plan.strips()) * k;
   const std::uint64_t readers = ceil_div(problem.n, by_lane ? lane_elements(plan) : plan.rows);
   if (plan.path != GemvPath::Bulk) return readers * k;
   const std::uint64_t copied = k / plan.step_elements() * plan.step_elements();
