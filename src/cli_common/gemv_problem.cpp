@@ -7,6 +7,7 @@
 #include "cli_common/program.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -25,7 +26,7 @@ constexpr std::string_view kParameters =
 constexpr std::string_view kAnyParameters =
     "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16, bf16, or with layout "
     "R "
-    "q4_0 to q6_k), lda (1..2147483648)";
+    "q4_0 to q6_k), repacked (0 or 1), lda (1..2147483648)";
 
 struct Setting {
   std::string name;
@@ -61,8 +62,14 @@ void check_lda(const GemvProblem& problem) {
 }
 
 void check_blocks(const GemvProblem& problem) {
-  if (!is_block_format(problem.weights)) return;
+  if (!is_block_format(problem.weights) && !problem.repacked) return;
   const std::string_view type = to_string(problem.weights);
+  if (problem.repacked && (repacked_fields(problem.weights).empty() || problem.lda != 0)) {
+    throw UsageError(
+        format_text("-p repacked=1: rows of q4_0, q4_1, q5_0, q5_1, q8_0 or q6_k, without lda, not "
+                    "of {}",
+                    type));
+  }
   if (problem.layout != GemvLayout::R)
     throw UsageError(
         format_text("-p dtype={}: only with -p layout=R: blocks are parts of rows", type));
@@ -100,6 +107,8 @@ GemvProblem gemv_problem(const std::vector<std::string>& settings, GemvWeights w
       problem.n = static_cast<std::uint32_t>(number_of(setting, kMax32));
     } else if (setting.name == "lda") {
       problem.lda = number_of(setting, kMaxLda);
+    } else if (setting.name == "repacked" && weights == GemvWeights::All) {
+      problem.repacked = whole_number("-p repacked=", setting.value, 0, 1) == 1;
     } else if (setting.name == "layout") {
       problem.layout = layout_of(setting);
     } else if (setting.name == "dtype") {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kGemvSettingsHelp =
     "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16, lda";
 /// The same where weights in blocks are accepted.
 inline constexpr std::string_view kAnyGemvSettingsHelp =
-    "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16|q4_0..q6_k, lda";
+    "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16|q4_0..q6_k, repacked=0|1, lda";
 
 /// Weights that `-p dtype=` accepts: floats, or also block formats, which are for layout R.
 enum class GemvWeights : std::uint8_t { Floats, All };

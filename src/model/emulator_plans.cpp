@@ -11,10 +11,16 @@ namespace ptxgen::inline v0::model {
 namespace {
 
 constexpr std::uint32_t kWarps = 8;
+constexpr std::uint32_t kBlocks = 32;
 
 // Of a warp. With more rows of large blocks, kernels have too many accesses to shared memory for
 // the gate that compares them.
 std::uint32_t rows_of(ElementType weights) { return info(weights).block_values > 32 ? 4 : 8; }
+
+// Of a lane: each has its weights in registers.
+std::uint32_t repacked_rows_of(ElementType weights) {
+  return weights == ElementType::q6_k ? 2 : weights == ElementType::q8_0 ? 4 : 8;
+}
 
 bool can_run(const GemvGroup& group, const ptx::Target& target) {
   try {
@@ -36,7 +42,10 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.warps_out = kWarps;
   plan.unroll = 1;
   plan.rows = rows_of(problem.weights) / plan.warp_outputs();  // of one row, as `rows` is still 1
-  plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  if (problem.repacked) plan.rows = std::min(plan.rows, repacked_rows_of(problem.weights));
+  // A block has several strips, for which it prepares x once.
+  plan.chunk_steps = static_cast<std::uint32_t>(plan.steps());
+  plan.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.strips(), kBlocks));
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
 }
 

@@ -24,6 +24,15 @@ DeviceRange part(DeviceRange of, std::uint64_t first, std::uint64_t bytes) {
   return {of.address + first, bytes, of.type};
 }
 
+GemvProblem problem_of(const Matrix& w) {
+  return {.k = w.k, .n = w.n, .layout = GemvLayout::R, .weights = w.type, .repacked = w.repacked};
+}
+BatchedGemv batched(const Matrix& w, std::uint32_t rows) {
+  BatchedGemv kernel{w.k, w.n, rows, w.type};
+  kernel.repacked = w.repacked;
+  return kernel;
+}
+
 class Pass {
  public:
   Pass(Emitter& emit, const ForwardShape& shape, const ForwardRows& rows)
@@ -87,11 +96,11 @@ class Pass {
 void Pass::multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
                     std::initializer_list<Tap> taps) {
   if (single()) {
-    const GemvProblem problem{.k = w.k, .n = w.n, .layout = GemvLayout::R, .weights = w.type};
+    const GemvProblem problem = problem_of(w);
     emit_(step, problem, {.y = y, .a = w.memory, .x = x, .constant_weights = true}, taps);
   } else {
-    emit_(step, BatchedGemv{w.k, w.n, rows_.batch, w.type},
-          {.y = y, .w = w.memory, .x = x, .m_dim = rows_.rows}, taps);
+    emit_(step, batched(w, rows_.batch), {.y = y, .w = w.memory, .x = x, .m_dim = rows_.rows},
+          taps);
   }
 }
 
@@ -122,6 +131,7 @@ void Pass::project(std::uint32_t layer) {
     group.w1 = w.k.type;
     group.w2 = w.v.type;
     group.bias = config_.qkv_bias;
+    group.repacked = w.q.repacked || w.k.repacked || w.v.repacked;
     if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
     emit_({layer, "qkv", {}}, group,
           {.y0 = work_.q,
@@ -250,6 +260,7 @@ void Pass::gate(std::uint32_t layer) {
     GemvGroup group{.k = w.gate.k, .n0 = w.gate.n, .n1 = w.up.n, .n2 = 0};
     group.w0 = w.gate.type;
     group.w1 = w.up.type;
+    group.repacked = w.gate.repacked || w.up.repacked;
     // tanh.approx has 11 bits.
     group.gate = silu ? GemvGate::Silu : GemvGate::GeluPrecise;
     if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
@@ -297,13 +308,13 @@ void Pass::head() {
   const auto logits = DeviceSpan<f32>(work_.logits).subspan(at, std::uint64_t{rows} * w.n);
   const Tap result{kNoLayer, "logits", &work_.logits, at, rows, w.n};
   if (rows == 1) {
-    const GemvProblem problem{.k = w.k, .n = w.n, .layout = GemvLayout::R, .weights = w.type};
+    const GemvProblem problem = problem_of(w);
     const DeviceSpan<f32> x =
         DeviceSpan<f32>(work_.norm).subspan(std::uint64_t{rows_.rows - 1} * w.k, w.k);
     emit_({kNoLayer, "output", {}}, problem,
           {.y = logits, .a = w.memory, .x = x, .constant_weights = true}, {result});
   } else {
-    emit_({kNoLayer, "output", {}}, BatchedGemv{w.k, w.n, rows_.batch, w.type},
+    emit_({kNoLayer, "output", {}}, batched(w, rows_.batch),
           {.y = logits, .w = w.memory, .x = work_.norm, .m_dim = rows}, {result});
   }
   emit_({kNoLayer, "greedy", {}}, Argmax{rows, w.n},
@@ -322,7 +333,7 @@ void head_rows(Emitter& emit, const ForwardShape& shape, std::uint32_t first, st
   const DeviceSpan<f32> x =
       DeviceSpan<f32>(shape.work.norm)
           .subspan(std::uint64_t{first} * w.k, std::uint64_t{kHeadRows} * w.k);
-  emit({kNoLayer, "output", {}}, BatchedGemv{w.k, w.n, kHeadRows, w.type},
+  emit({kNoLayer, "output", {}}, batched(w, kHeadRows),
        {.y = logits, .w = w.memory, .x = x, .m_dim = rows});
 }
 

@@ -37,7 +37,7 @@ Model::State::State(const Context& of, gguf::File opened, ModelOptions options)
       config(ModelConfig::read(file)),
       emulated_plans(uses_emulator_plans(of, options)),
       launcher(of, with_plans(options.launcher, emulated_plans ? &plan_source : nullptr)),
-      weights(of, file, config, options.progress),
+      weights(of, file, config, options),
       fingerprint(fingerprint_of(file, config)) {}
 
 Model::Model(const Context& context, const std::string& path, ModelOptions options)
@@ -55,7 +55,8 @@ const Launcher& Model::launcher() const noexcept { return state_->launcher; }
 std::uint64_t Model::device_bytes() const noexcept { return state_->weights.device_bytes; }
 std::uint64_t Model::bytes_per_token() const noexcept {
   const Weights& weights = state_->weights;
-  return weights.device_bytes - (state_->config.tied ? 0 : weights.embedding.memory.bytes);
+  const bool shared = weights.output.memory.address == weights.embedding.memory.address;
+  return weights.device_bytes - (shared ? 0 : weights.embedding.memory.bytes);
 }
 std::uint64_t Model::fingerprint() const noexcept { return state_->fingerprint; }
 

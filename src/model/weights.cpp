@@ -5,6 +5,7 @@
 
 #include "model/tensors.hpp"
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
@@ -16,12 +17,18 @@ constexpr std::size_t kPiece = std::size_t{8} << 20;  // bytes copied, then rele
 
 class Loader {
  public:
-  Loader(const Context& context, const gguf::File& file, const LoadProgress& progress)
-      : context_(context), file_(file), progress_(progress) {
+  Loader(const Context& context, const gguf::File& file, const ModelOptions& options)
+      : context_(context), file_(file), progress_(options.progress), repacks_(options.repack) {
     for (const gguf::Tensor& tensor : file.tensors()) total_ += tensor.bytes;
   }
 
+  // For products; repacked if that was asked for and its type has such a form.
   Matrix matrix(Weights& weights, const std::string& name) {
+    const ElementType type = *file_.tensor(name).type->element;
+    return repacks_ && !repacked_fields(type).empty() ? repacked(weights, name)
+                                                      : stored(weights, name);
+  }
+  Matrix stored(Weights& weights, const std::string& name) {
     const gguf::Tensor& tensor = file_.tensor(name);
     Buffer<b8> memory(context_, tensor.bytes);
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensor.data.data());
@@ -33,11 +40,7 @@ class Loader {
     }
     // Parts of pages between pieces.
     file_.release(tensor.data);
-    const DeviceRange range(memory.address().value, memory.bytes());
-    weights.device_bytes += memory.bytes();
-    weights.matrices.push_back(std::move(memory));
-    return {range, *tensor.type->element, static_cast<std::uint32_t>(tensor.shape[0]),
-            static_cast<std::uint32_t>(tensor.shape[1])};
+    return kept(weights, tensor, std::move(memory), false);
   }
 
   [[nodiscard]] std::vector<float> host_vector(const std::string& name) const {
@@ -59,6 +62,39 @@ class Loader {
   }
 
  private:
+  Matrix repacked(Weights& weights, const std::string& name) {
+    const gguf::Tensor& tensor = file_.tensor(name);
+    const ElementType type = *tensor.type->element;
+    const std::uint64_t values = tensor.shape[0];
+    const auto stored_row = static_cast<std::size_t>(bytes(type, values));
+    const auto row = static_cast<std::size_t>(repacked_bytes(type, values));
+    const std::size_t rows = tensor.data.size() / stored_row;
+    Buffer<b8> memory(context_, rows * row);
+    const std::size_t at_once = std::max<std::size_t>(1, kPiece / row);
+    std::vector<std::byte> piece(std::min(at_once, rows) * row);
+    for (std::size_t first = 0; first < rows; first += at_once) {
+      const std::size_t count = std::min(at_once, rows - first);
+      const auto from = tensor.data.subspan(first * stored_row, count * stored_row);
+      for (std::size_t i = 0; i < count; ++i) {
+        repack_row(type, values, from.subspan(i * stored_row, stored_row),
+                   std::span(piece).subspan(i * row, row));
+      }
+      memory.write_part(first * row,
+                        {reinterpret_cast<const std::uint8_t*>(piece.data()), count * row});
+      file_.release(from);
+      copied(from.size());
+    }
+    file_.release(tensor.data);
+    return kept(weights, tensor, std::move(memory), true);
+  }
+  static Matrix kept(Weights& weights, const gguf::Tensor& tensor, Buffer<b8> memory,
+                     bool repacked) {
+    const DeviceRange range(memory.address().value, memory.bytes());
+    weights.device_bytes += memory.bytes();
+    weights.matrices.push_back(std::move(memory));
+    return {range, *tensor.type->element, static_cast<std::uint32_t>(tensor.shape[0]),
+            static_cast<std::uint32_t>(tensor.shape[1]), repacked};
+  }
   void copied(std::uint64_t bytes) {
     done_ += bytes;
     if (progress_.report != nullptr) progress_.report(progress_.user, done_, total_);
@@ -67,6 +103,7 @@ class Loader {
   const Context& context_;
   const gguf::File& file_;
   const LoadProgress& progress_;
+  bool repacks_;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
 };
@@ -116,16 +153,19 @@ void load_factors(Loader& loader, Weights& weights, const ModelConfig& config) {
 }  // namespace
 
 Weights::Weights(const Context& context, const gguf::File& file, const ModelConfig& config,
-                 const LoadProgress& progress) {
-  Loader loader(context, file, progress);
+                 const ModelOptions& options) {
+  Loader loader(context, file, options);
   try {
-    embedding = loader.matrix(*this, "token_embd.weight");
+    embedding = loader.stored(*this, "token_embd.weight");
     load_factors(loader, *this, config);
     for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
       layers.push_back(load_layer(loader, *this, config, layer));
     }
     output_norm = loader.vector(*this, "output_norm.weight");
-    output = config.tied ? embedding : loader.matrix(*this, "output.weight");
+    // Rows of the embedding are looked up as stored.
+    const bool both = options.repack && !repacked_fields(embedding.type).empty();
+    const std::string_view name = config.tied ? "token_embd.weight" : "output.weight";
+    output = config.tied && !both ? embedding : loader.matrix(*this, std::string(name));
   } catch (Error& error) {
     if (error.code != "out-of-memory") throw;
     std::uint64_t needs = 0;

@@ -18,6 +18,7 @@ struct Matrix {
   ElementType type = ElementType::f32;
   std::uint32_t k = 0;
   std::uint32_t n = 0;
+  bool repacked = false;  ///< as `repack_row` writes rows
 };
 
 /// Empty ranges: the model has no such tensor.
@@ -39,9 +40,9 @@ struct Weights {
   std::uint64_t device_bytes = 0;
 
   Weights() = default;
-  /// Copies all tensors. Throws as `Model`.
+  /// Copies all tensors, and repacks matrices if asked for. Throws as `Model`.
   Weights(const Context& context, const gguf::File& file, const ModelConfig& config,
-          const LoadProgress& progress);
+          const ModelOptions& options);
 };
 
 }  // namespace ptxgen::inline v0::model

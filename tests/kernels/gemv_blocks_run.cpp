@@ -1,11 +1,13 @@
 // tests/kernels/gemv_blocks_run.cpp - GEMVs with weights in blocks on the emulator
 #include "gemv_blocks_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "ptx/dice.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 
 namespace ptxgen::test {
 namespace {
@@ -42,11 +44,24 @@ std::vector<std::byte> as(ElementType type, std::span<const float> values) {
 
 }  // namespace
 
+std::vector<std::byte> repacked_rows(const GemvProblem& problem,
+                                     std::span<const std::byte> blocks) {
+  std::vector<std::byte> rows(static_cast<std::size_t>(problem.matrix_bytes()));
+  const std::size_t from = blocks.size() / problem.n;
+  const std::size_t to = rows.size() / problem.n;
+  for (std::size_t j = 0; j < problem.n; ++j) {
+    repack_row(problem.weights, problem.k, blocks.subspan(j * from, from),
+               std::span(rows).subspan(j * to, to));
+  }
+  return rows;
+}
+
 BlocksData make_blocks_data(const GemvCase& point, XValues values) {
   const GemvProblem& problem = point.plan.problem;
   Dice dice(point.seed);
   BlocksData result;
   result.data.a = random_blocks(dice, problem.weights, problem.matrix_elements());
+  if (problem.repacked) result.data.a = repacked_rows(problem, result.data.a);
   result.original_x.resize(problem.k);
   for (float& x : result.original_x) x = draw(dice, values);
   result.data.x = as(problem.x, result.original_x);
@@ -77,14 +92,21 @@ std::vector<float> stored_x(const GemvProblem& problem, const GemvData& data) {
 
 double blocks_nmse(const GemvProblem& problem, const GemvData& data, std::span<const float> x,
                    std::span<const std::byte> y) {
-  const std::size_t row_bytes =
-      static_cast<std::size_t>(bytes(problem.weights, problem.leading_dimension()));
+  const auto row_bytes = static_cast<std::size_t>(problem.row_bytes());
   std::vector<float> row(problem.k);
+  const std::size_t used = static_cast<std::size_t>(bytes(problem.weights, problem.k));
+  std::vector<std::byte> blocks(used);
   double errors = 0;
   double squares = 0;
   for (std::size_t j = 0; j < problem.n; ++j) {
-    const std::size_t used = static_cast<std::size_t>(bytes(problem.weights, problem.k));
-    dequantize(problem.weights, std::span(data.a).subspan(j * row_bytes, used), row);
+    if (problem.repacked) {
+      unpack_row(problem.weights, problem.k, std::span(data.a).subspan(j * row_bytes, row_bytes),
+                 blocks);
+    } else {
+      std::copy_n(data.a.begin() + static_cast<std::ptrdiff_t>(j * row_bytes), used,
+                  blocks.begin());
+    }
+    dequantize(problem.weights, blocks, row);
     double sum = 0;
     for (std::size_t i = 0; i < row.size(); ++i) sum += double{row[i]} * double{x[i]};
     if (problem.scaled) {

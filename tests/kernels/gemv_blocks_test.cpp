@@ -9,6 +9,7 @@
 
 #include "gemv_blocks_run.hpp"
 #include "ptx/dice.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
@@ -40,18 +41,19 @@ GemvPlan draw_plan(Dice& dice, ElementType type) {
   p.n = dice.between(1, dice.chance(30) ? 70 : 9);
   p.x = dice.pick(kXTypes);
   p.y = dice.chance(80) ? ElementType::f32 : ElementType::f16;
-  if (dice.chance(20)) p.lda = p.k + info(type).block_values * dice.between(1, 3);
+  p.repacked = !repacked_fields(type).empty() && dice.chance(40);
+  if (!p.repacked && dice.chance(20)) p.lda = p.k + info(type).block_values * dice.between(1, 3);
   p.scaled = dice.chance(15);
   p.bias = dice.chance(15);
   p.residual = dice.chance(15);
-  plan.path = dice.chance(60) ? GemvPath::Async : GemvPath::Direct;
+  plan.path = !p.repacked && dice.chance(60) ? GemvPath::Async : GemvPath::Direct;
   plan.stages = plan.path == GemvPath::Async ? dice.between(2, 4) : 0;
   plan.load_bytes = widest_load(p);
-  if (dice.chance(20)) plan.load_bytes = std::max(2u, plan.load_bytes / 2);
+  if (!p.repacked && dice.chance(20)) plan.load_bytes = std::max(2u, plan.load_bytes / 2);
   plan.warps_out = dice.between(1, 4);
   plan.warps_k = dice.between(1, 4);
   plan.rows = dice.pick(kRows);
-  plan.unroll = 1;
+  plan.unroll = p.repacked ? dice.between(1, 3) : 1;
   plan.blocks = 1;
   const std::uint64_t units = plan.units();
   plan.blocks = static_cast<std::uint32_t>(
@@ -77,15 +79,16 @@ std::vector<GemvCase> blocks_grid(std::size_t count) {
   return points;
 }
 
-// Eight warps of four rows each, a step at a time.
-GemvCase steady(ElementType weights, ElementType x, std::uint32_t k) {
+// Eight warps of four rows each (two of repacked q6_k), a step at a time.
+GemvCase steady(ElementType weights, ElementType x, std::uint32_t k, bool repacked = false) {
   GemvCase point = blocks_layer(weights, x, 32, k);
   GemvPlan& plan = point.plan;
+  plan.problem.repacked = repacked;
   plan.load_bytes = widest_load(plan.problem);
   plan.warps_out = 8;
-  plan.rows = 4;
+  plan.rows = repacked && weights == ElementType::q6_k ? 2 : 4;
   plan.unroll = 1;
-  plan.blocks = 1;
+  plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return point;
 }
 
@@ -111,8 +114,8 @@ constexpr Budget kBudgets[] = {
     {ElementType::q8_0, 2.6, 2.6, 1.2}, {ElementType::q4_k, 3.6, 2.2, 1.8},
     {ElementType::q5_k, 4.4, 4.4, 2.4}, {ElementType::q6_k, 4.4, 4.4, 2.4}};
 
-double counted(ElementType weights, ElementType x) {
-  const GemvCase point = steady(weights, x, 12288);
+double counted(ElementType weights, ElementType x, bool repacked) {
+  const GemvCase point = steady(weights, x, 12288, repacked);
   GemvRunner runner(point, make_blocks_data(point, XValues::Normal).data);
   const GemvOutcome outcome = runner.run();
   CHECK(outcome.findings == "");
@@ -167,8 +170,8 @@ TEST_CASE("weights in blocks: activations in q8_1 cost the accuracy that they sh
 }
 
 TEST_CASE("weights in blocks: the same bits in every run, schedule and partition") {
-  for (const ElementType weights : kTypes) {
-    GemvCase point = steady(weights, ElementType::f16, 8192);
+  const auto check_bits = [](ElementType weights, bool repacked) {
+    GemvCase point = steady(weights, ElementType::f16, 8192, repacked);
     point.plan.warps_out = 2;
     point.plan.rows = 2;
     point.plan.chunk_steps = 1;
@@ -186,21 +189,33 @@ TEST_CASE("weights in blocks: the same bits in every run, schedule and partition
         CHECK(outcome.y == first);
       }
     }
+  };
+  for (const ElementType weights : kTypes) {
+    check_bits(weights, false);
+    if (!repacked_fields(weights).empty()) check_bits(weights, true);
   }
 }
 
 TEST_CASE("weights in blocks: instructions for each weight") {
   for (const Budget& budget : kBudgets) {
-    const double exact = counted(budget.weights, ElementType::f32);
-    const double f16 = counted(budget.weights, ElementType::f16);
-    const double fast = counted(budget.weights, ElementType::q8_1);
-    std::printf("%s: %.2f exact, %.2f of f16, %.2f of q8_1\n",
-                std::string(to_string(budget.weights)).c_str(), exact, f16, fast);
-    CHECK(exact <= budget.exact);
-    CHECK(f16 <= budget.f16);
-    CHECK(fast <= budget.fast);
-    // What the planner takes them for, without x.
-    CHECK(exact > 1);
+    double stored = 0;
+    for (const bool repacked : {false, true}) {
+      if (repacked && repacked_fields(budget.weights).empty()) continue;
+      const double exact = counted(budget.weights, ElementType::f32, repacked);
+      const double f16 = counted(budget.weights, ElementType::f16, repacked);
+      const double fast = counted(budget.weights, ElementType::q8_1, repacked);
+      std::printf("%s, %s: %.2f exact, %.2f of f16, %.2f of q8_1\n",
+                  std::string(to_string(budget.weights)).c_str(),
+                  repacked ? "repacked" : "as stored", exact, f16, fast);
+      CHECK(exact <= budget.exact);
+      CHECK(f16 <= budget.f16);
+      CHECK(fast <= budget.fast);
+      // What the planner takes them for, without x.
+      CHECK(exact > 1);
+      // There are no copies through shared memory.
+      if (repacked) CHECK(exact < stored);
+      stored = exact;
+    }
   }
 }
 
@@ -249,6 +264,33 @@ TEST_CASE("weights in blocks: what is not served is refused with what is") {
           plan.path = GemvPath::Bulk;
           plan.stages = 2;
         }) == "path is bulk; with weights in blocks it may be direct or async");
+}
+
+TEST_CASE("repacked rows: what is not served is refused with what is") {
+  const auto refused_of = [](const auto& change) {
+    GemvPlan plan = steady(ElementType::q6_k, ElementType::f32, 4096, true).plan;
+    change(plan);
+    return refusal(plan);
+  };
+  CHECK(refused_of([](GemvPlan&) {}) == "");
+  CHECK(refused_of([](GemvPlan& plan) {
+          plan.unroll = 2;
+          plan.rows = 1;
+        }) == "");
+  CHECK(refused_of([](GemvPlan& plan) { plan.problem.weights = ElementType::q4_k; }) ==
+        "repacked is true; q4_k has no repacked rows; q4_0, q4_1, q5_0, q5_1, q8_0 and q6_k do");
+  CHECK(refused_of([](GemvPlan& plan) { plan.problem.lda = 4352; }) ==
+        "lda is 4352; repacked rows follow one another: it may be 0");
+  CHECK(refused_of([](GemvPlan& plan) { plan.problem.a_alignment = 8; }) ==
+        "a_alignment is 8 B; with repacked rows it may be 16 B and more");
+  CHECK(
+      refused_of([](GemvPlan& plan) { plan.load_bytes = 8; }) ==
+      "load_bytes is 8; it may be a power of two from 16, an element, to 16, to which the address "
+      "of every row is aligned");
+  CHECK(refused_of([](GemvPlan& plan) {
+          plan.path = GemvPath::Async;
+          plan.stages = 2;
+        }) == "path is async; with repacked rows it can only be direct");
 }
 
 TEST_CASE("weights in blocks: an infinity or a NaN in x gives NaN") {

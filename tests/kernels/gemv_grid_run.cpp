@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ptx/dice.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "support/half.hpp"
 
@@ -178,6 +179,7 @@ GemvRunner::Buffer GemvRunner::place(const char* name, std::uint64_t bytes, std:
 
 void GemvRunner::put_matrix() {
   const GemvProblem& problem = point_.plan.problem;
+  if (problem.repacked) return put_repacked();
   const bool columns = problem.layout == GemvLayout::T;
   const auto size = [&](std::uint64_t elements) {
     return static_cast<std::size_t>(bytes(problem.weights, elements));
@@ -187,6 +189,22 @@ void GemvRunner::put_matrix() {
   const std::size_t rows = columns ? problem.k : problem.n;
   for (std::size_t i = 0; i < rows && row != 0; ++i) {
     device_.write(a_.address + i * step, std::span(data_.a).subspan(i * step, row));
+  }
+}
+
+// The bytes between arrays stay as they are.
+void GemvRunner::put_repacked() {
+  const GemvProblem& problem = point_.plan.problem;
+  const std::uint64_t blocks = problem.k / info(problem.weights).block_values;
+  const auto fields = repacked_fields(problem.weights);
+  for (std::size_t i = 0; i < problem.n; ++i) {
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const std::uint64_t at =
+          i * problem.row_bytes() + repacked_offset(problem.weights, problem.k, f);
+      device_.write(a_.address + at,
+                    std::span(data_.a).subspan(static_cast<std::size_t>(at),
+                                               static_cast<std::size_t>(blocks * fields[f].bytes)));
+    }
   }
 }
 

@@ -74,6 +74,7 @@ class GemvRunner {
   };
   Buffer place(const char* name, std::uint64_t bytes, std::uint32_t offset);
   void put_matrix();
+  void put_repacked();
   void prepare();
   void watch(const Buffer& buffer, const char* name, std::string& findings) const;
 

@@ -26,14 +26,14 @@ const Form kForms[] = {{ElementType::q4_0, {{2, 16}, {0, 2}}},
                        {ElementType::q8_0, {{2, 32}, {0, 2}}},
                        {ElementType::q6_k, {{0, 128}, {128, 64}, {192, 16}, {208, 2}}}};
 
-// The row byte by byte: each array padded with zeros to a multiple of 16 bytes.
+// The row byte by byte: each array padded with zeros to a multiple of 32 bytes.
 std::vector<std::byte> expected_row(const Form& form, std::span<const std::byte> blocks) {
   std::vector<std::byte> row;
   for (const BlockField& field : form.fields) {
     for (std::size_t block = 0; block < blocks.size(); block += bytes(form.type)) {
       for (std::size_t i = 0; i < field.bytes; ++i) row.push_back(blocks[block + field.at + i]);
     }
-    while (row.size() % 16 != 0) row.push_back(std::byte{0});
+    while (row.size() % 32 != 0) row.push_back(std::byte{0});
   }
   return row;
 }
@@ -91,38 +91,39 @@ TEST_CASE("rows of 1 to 300 blocks are repacked as documented, and back") {
 }
 
 TEST_CASE("the arrays of a repacked row, by hand") {
-  // Three blocks of 22 bytes: 48 B of integers, 12 B of fifth bits and 4 of padding, 6 B of scales
-  // and 10 of padding.
-  std::vector<std::byte> blocks(66), row(80);
+  // Three blocks of 22 bytes: 48 B of integers and 16 of padding, 12 B of fifth bits and 20, 6 B of
+  // scales and 26.
+  std::vector<std::byte> blocks(66), row(128);
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(i + 1);
   repack_row(ElementType::q5_0, 96, blocks, row);
   const auto at = [&](std::size_t i) { return std::to_integer<int>(row[i]); };
   CHECK(at(0) == 7);    // integers of block 0: byte 6
   CHECK(at(16) == 29);  // of block 1: byte 22 + 6
   CHECK(at(47) == 66);  // the last of block 2
-  CHECK(at(48) == 3);   // fifth bits of block 0: byte 2
-  CHECK(at(59) == 50);  // the last of block 2: byte 44 + 5
-  CHECK(at(60) == 0);
-  CHECK(at(64) == 1);   // d of block 0
-  CHECK(at(68) == 45);  // of block 2: byte 44
-  CHECK(at(70) == 0);
-  CHECK(repacked_bytes(ElementType::q5_0, 96) == 80);
-  CHECK(repacked_offset(ElementType::q5_0, 96, 1) == 48);
-  CHECK(repacked_offset(ElementType::q5_0, 96, 2) == 64);
+  CHECK(at(48) == 0);
+  CHECK(at(64) == 3);   // fifth bits of block 0: byte 2
+  CHECK(at(75) == 50);  // the last of block 2: byte 44 + 5
+  CHECK(at(76) == 0);
+  CHECK(at(96) == 1);    // d of block 0
+  CHECK(at(100) == 45);  // of block 2: byte 44
+  CHECK(at(102) == 0);
+  CHECK(repacked_bytes(ElementType::q5_0, 96) == 128);
+  CHECK(repacked_offset(ElementType::q5_0, 96, 1) == 64);
+  CHECK(repacked_offset(ElementType::q5_0, 96, 2) == 96);
 }
 
 TEST_CASE("sizes of repacked rows") {
-  // 4096 values: multiples of 16 without padding, so as many bytes as stored.
+  // 4096 values: multiples of 32 without padding, so as many bytes as stored.
   for (const Form& form : kForms) {
     INFO(to_string(form.type));
     CHECK(repacked_bytes(form.type, 4096) == bytes(form.type, 4096));
     for (std::size_t f = 0; f <= form.fields.size(); ++f) {
-      CHECK(repacked_offset(form.type, 1000, f) % 16 == 0);
+      CHECK(repacked_offset(form.type, 1000, f) % 32 == 0);
     }
     CHECK(repacked_bytes(form.type, 1000) >= bytes(form.type, 1000));
   }
-  CHECK(repacked_bytes(ElementType::q6_k, 1) == 128 + 64 + 16 + 16);
-  CHECK(repacked_bytes(ElementType::q4_0, 33) == 32 + 16);
+  CHECK(repacked_bytes(ElementType::q6_k, 1) == 128 + 64 + 32 + 32);
+  CHECK(repacked_bytes(ElementType::q4_0, 33) == 32 + 32);
   CHECK(repacked_bytes(ElementType::q8_0, 0) == 0);
   CHECK(repacked_bytes(ElementType::q8_0, std::uint64_t{1} << 40) == (std::uint64_t{34} << 35));
 }
@@ -157,14 +158,14 @@ TEST_CASE("repacking refuses other types, and sizes that do not fit") {
         "bad-parameter: unpack_row: f16 has no repacked form; q4_0, q4_1, q5_0, q5_1, q8_0 and "
         "q6_k do");
   CHECK(
-      refused(ElementType::q8_0, 64, 67, 80) ==
-      "bad-size: repack_row: a row of 64 values of q8_0 has 68 B as stored and 80 B repacked, not "
-      "67 B and 80 B");
+      refused(ElementType::q8_0, 64, 67, 96) ==
+      "bad-size: repack_row: a row of 64 values of q8_0 has 68 B as stored and 96 B repacked, not "
+      "67 B and 96 B");
   CHECK(
       refused(ElementType::q8_0, 64, 68, 68, true) ==
-      "bad-size: unpack_row: a row of 64 values of q8_0 has 68 B as stored and 80 B repacked, not "
+      "bad-size: unpack_row: a row of 64 values of q8_0 has 68 B as stored and 96 B repacked, not "
       "68 B and 68 B");
-  CHECK(refused(ElementType::q8_0, 64, 68, 80) == "no error");
+  CHECK(refused(ElementType::q8_0, 64, 68, 96) == "no error");
   try {
     (void)Repack{1, 32, ElementType::q4_k}.build(ptx::target("sm_90"));
     FAIL("a type without a repacked form was accepted");

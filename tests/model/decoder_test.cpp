@@ -173,6 +173,34 @@ TEST_CASE("decode token by token gives what prefill gives") {
   }
 }
 
+TEST_CASE("repacked weights give the same logits") {
+  for (const auto& [matrices, ffn] :
+       {std::pair("Q4_1", "Q6_K"), std::pair("Q8_0", "Q4_K"), std::pair("Q5_0", "Q5_1")}) {
+    ToyShape shape;
+    shape.window = 0;
+    shape.matrices = matrices;
+    shape.ffn_matrices = ffn;
+    shape.width = 256;
+    shape.ffn = 512;
+    shape.layers = 1;
+    const std::vector<std::uint32_t> tokens = toy_tokens(shape, 5, 6);
+    model::ModelOptions options = model_options();
+    options.repack = true;
+    const ModelBench repacked(shape, options);
+    Session session(repacked.model);
+    // Several rows at a time, then one.
+    session.prefill(std::span(tokens).first(3));
+    for (const std::uint32_t token : std::span(tokens).subspan(3)) session.decode(token);
+    const std::vector<double> expected = toy_logits(repacked.toy, tokens);
+    CHECK(nmse(std::span(expected).last(shape.vocabulary), session.logits()) <= 1e-9);
+    CHECK(repacked.device.findings().empty());
+    // Sums are added in another order.
+    const ModelBench stored(shape);
+    CHECK(repacked.model.device_bytes() >= stored.model.device_bytes());
+    CHECK(repacked.model.bytes_per_token() >= stored.model.bytes_per_token());
+  }
+}
+
 TEST_CASE("the plans of a GPU give the same logits") {
   ToyShape shape;
   shape.window = 0;

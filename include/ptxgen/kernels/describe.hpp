@@ -189,6 +189,7 @@ struct ArgumentRow {
   bool (*present)(const K&) = nullptr;
   bool (*read)(const K&) = nullptr;
   std::uint32_t (*alignment)(const K&) = nullptr;
+  RepackedRows (*rows)(const K&) = nullptr;
   std::uint64_t (*bits)(const K&, const Operands&) = nullptr;
   void (*set)(Operands&, double) = nullptr;
 
@@ -265,6 +266,12 @@ struct ArgumentRow {
   [[nodiscard]] constexpr ArgumentRow aligned(std::uint32_t (*bytes)(const K&)) const {
     ArgumentRow row = *this;
     row.alignment = bytes;
+    return row;
+  }
+  /// The operand may be repacked rows; its type is b8 where it is.
+  [[nodiscard]] constexpr ArgumentRow repacked(RepackedRows (*rows_of)(const K&)) const {
+    ArgumentRow row = *this;
+    row.rows = rows_of;
     return row;
   }
   /// Range of random values, for verification.
@@ -583,6 +590,9 @@ struct Traits {
   static std::uint32_t alignment(const void* spec, std::size_t i) {
     return D::arguments[i].alignment_for(of(spec));
   }
+  static RepackedRows repacked(const void* spec, std::size_t i) {
+    return D::arguments[i].rows == nullptr ? RepackedRows{} : D::arguments[i].rows(of(spec));
+  }
   static bool present(const void* spec, std::size_t i) {
     return D::arguments[i].present == nullptr || D::arguments[i].present(of(spec));
   }
@@ -671,6 +681,7 @@ struct Traits {
     d.type_of = type;
     d.elements_of = elements;
     d.alignment_of = alignment;
+    d.repacked_of = repacked;
     d.is_present_of = present;
     d.is_read_of = read;
     d.values_of = values;

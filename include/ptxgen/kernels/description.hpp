@@ -45,6 +45,13 @@ struct ArgumentInfo {
   bool optional = false;  ///< some shapes have no such operand
 };
 
+/// What is in an operand of repacked rows, whose elements are bytes: blocks of that type, in rows
+/// of `columns` values as `repack_row` writes them. 0: the operand is not repacked.
+struct RepackedRows {
+  ElementType type = ElementType::f32;
+  std::uint64_t columns = 0;
+};
+
 /// A number or device memory for one operand, by name.
 struct OperandValue {
   std::string_view name;
@@ -239,6 +246,7 @@ struct KernelDescription {
   ElementType (*type_of)(const void* spec, std::size_t i) = nullptr;
   std::uint64_t (*elements_of)(const void* spec, std::size_t i) = nullptr;
   std::uint32_t (*alignment_of)(const void* spec, std::size_t i) = nullptr;  ///< bytes
+  RepackedRows (*repacked_of)(const void* spec, std::size_t i) = nullptr;
   /// Whether this shape has argument `i`.
   bool (*is_present_of)(const void* spec, std::size_t i) = nullptr;
   /// Whether the kernel reads argument `i`: inputs, and some outputs.

@@ -24,9 +24,14 @@ struct ModelOptions {
   /// rows for each warp are used there, unless `launcher` or its settings have plans: registers do
   /// not matter to the emulator, and preparing x costs it most.
   bool gpu_plans = false;
+  /// Matrices of q4_0, q4_1, q5_0, q5_1, q8_0 and q6_k are repacked (`repack_row`) as they are
+  /// copied to the device, for loads of 16 bytes; an output matrix that is the embedding is there
+  /// in both forms. Sums are then added in another order: logits are within the same bound.
+  bool repack = false;
 };
 
-/// A decoder whose weights are on a device, once, as stored in the file. Sessions share it.
+/// A decoder whose weights are on a device, once, as stored in the file or repacked. Sessions share
+/// it.
 ///
 /// The file is memory-mapped; its pages are released as they are copied, so the host holds little
 /// more than the metadata.

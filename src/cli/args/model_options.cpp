@@ -49,6 +49,8 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
       .capture_default_str();
   command.add_option("--device", options.device, "auto, emulator or cuda:N");
   command.add_option("--gpu", options.gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  command.add_flag("--repack", options.repack,
+                   "rows of blocks as arrays of their fields on the device, for wider loads");
   command.add_option("--trace", options.trace, "write a Chrome trace there (as PTXGEN_TRACE)");
   command.add_option("-o,--output", options.output, "write there instead of standard output");
   command.add_flag("--json", options.json, "one JSON document: " + json_help);

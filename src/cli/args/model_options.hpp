@@ -21,6 +21,7 @@ struct ModelOptions {
   std::string trace;
   std::string output;
   bool json = false;
+  bool repack = false;
 
   /// The first option in use that only the emulator supports, or empty.
   [[nodiscard]] std::string_view emulator_only() const noexcept;

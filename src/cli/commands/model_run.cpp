@@ -36,6 +36,7 @@ Settings settings_of(const ModelOptions& options) {
 
 ModelRun::ModelRun(const ModelOptions& options)
     : settings_(settings_of(options)),
+      repack_(options.repack),
       choice_(choose_device(options.device, options.emulator_only(), settings_)),
       file_(options.file),
       config_(model::ModelConfig::read(*file_)),
@@ -97,6 +98,7 @@ const model::Model& ModelRun::load() {
   ProgressBar bar("loading", "MB", "");
   model::ModelOptions options;
   options.launcher.settings = settings_;
+  options.repack = repack_;
   options.progress.user = &bar;
   options.progress.report = [](void* user, std::uint64_t bytes, std::uint64_t total) {
     constexpr std::uint64_t kMegabyte = 1'000'000;

@@ -62,6 +62,7 @@ class ModelRun {
   void read_tokenizer();
 
   Settings settings_;
+  bool repack_;
   DeviceChoice choice_;
   std::optional<gguf::File> file_;  // until `load`
   model::ModelConfig config_;

@@ -41,6 +41,7 @@ GemvPlan BatchedGemv::single() const {
   p.n = n;
   p.layout = GemvLayout::R;
   p.weights = weights;
+  p.repacked = repacked;
   p.x = x;
   p.y = y;
   p.a_alignment = kLoadBytes;
@@ -110,6 +111,17 @@ void Describe<BatchedGemv>::check(const K& spec, const O& operands) {
                           operands.m_dim, spec.m));
   error.kernel = kName;
   throw error.refresh();
+}
+
+KernelKey Describe<BatchedGemv>::key(const K& spec) {
+  const auto type = [](ElementType of, unsigned at) {
+    return static_cast<std::uint64_t>(of) << at;
+  };
+  KernelKey key;
+  key.values = {std::uint64_t{spec.k} << 32 | spec.n, spec.m,
+                type(spec.weights, 0) | type(spec.x, 8) | type(spec.y, 16) |
+                    std::uint64_t{spec.repacked} << 24};
+  return key;
 }
 
 void Describe<BatchedGemv>::reference(const K& spec, HostOperands& host) {

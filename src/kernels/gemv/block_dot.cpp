@@ -117,13 +117,15 @@ void Unit::load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& low
   }
 }
 
-BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
-                           const Ptr<b8, Shared>& steps)
+BlockProducts::BlockProducts(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane)
     : k_(k),
       format_(format),
       lane_(format.lanes == 32 ? lane : lane & (format.lanes - 1)),
-      zero_(k.constant<s32>(0)),
-      unit_(steps) {
+      zero_(k.constant<s32>(0)) {}
+
+BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
+                           const Ptr<b8, Shared>& steps)
+    : BlockProducts(k, format, lane), unit_(steps) {
   // A row begins at a multiple of 16 in shared memory, units at multiples of their size.
   widest_ = is_k(format.type) ? 16 : format.type == ElementType::q5_1 ? 8 : 4;
   const std::uint32_t block_bytes = bytes(format.type);
@@ -168,14 +170,18 @@ void BlockDecoder::place_sixteenth() {
   next_shift_.emplace(*shift_ + 16u);
 }
 
-Value<u32> BlockDecoder::block(std::uint32_t part) const {
+Value<u32> BlockProducts::block(std::uint32_t part) const {
   if (is_k(format_.type)) return lane_ >> 2u;
+  if (format_.repacked) {
+    if (format_.type == ElementType::q6_k) return lane_ >> 2u;
+    return format_.parts == 1 ? lane_ : (lane_ >> 1u) + part * format_.part_blocks();
+  }
   if (format_.type == ElementType::q6_k) return ((lane_ >> 2u) << 1u) + part;
   return format_.parts == 1 ? lane_ : (lane_ << 1u) + part;
 }
 
-Piece16 BlockDecoder::with_fifth_bits(const Piece16& low, const Value<u32>& bits,
-                                      unsigned first) const {
+Piece16 BlockProducts::with_fifth_bits(const Piece16& low, const Value<u32>& bits,
+                                       unsigned first) const {
   // Bit i of four goes to bit 8 * i + 4: no two of the sixteen products meet.
   constexpr std::uint32_t kSpread = 0x02040810u;
   std::vector<Value<u32>> words;
@@ -186,20 +192,28 @@ Piece16 BlockDecoder::with_fifth_bits(const Piece16& low, const Value<u32>& bits
   return {words[0], words[1], words[2], words[3]};
 }
 
+BlockProducts::Quants BlockProducts::four_bits(const Piece16& both) const {
+  return {low_halves(both), high_halves(both)};
+}
+
+BlockProducts::Quants BlockProducts::five_bits(const Piece16& both, const Value<u32>& bits) const {
+  const Piece16 low = with_fifth_bits(low_halves(both), bits, 0);
+  return {low, with_fifth_bits(high_halves(both), bits, 16)};
+}
+
 BlockDecoder::Quants BlockDecoder::small_quants(Unit& unit, std::uint32_t at) const {
   switch (format_.type) {
     case ElementType::q4_0:
     case ElementType::q4_1: {
       const Piece16 both = unit.piece(at + (format_.type == ElementType::q4_0 ? 2 : 4));
-      return {low_halves(both), high_halves(both)};
+      return four_bits(both);
     }
     case ElementType::q5_0:
     case ElementType::q5_1: {
       const std::uint32_t bits_at = at + (format_.type == ElementType::q5_0 ? 2 : 4);
       const Value<u32> bits = unit.word(bits_at);
       const Piece16 both = unit.piece(bits_at + 4);
-      const Piece16 low = with_fifth_bits(low_halves(both), bits, 0);
-      return {low, with_fifth_bits(high_halves(both), bits, 16)};
+      return five_bits(both, bits);
     }
     default: {
       const Piece16 first = unit.piece(at + 2);
@@ -244,7 +258,11 @@ BlockDecoder::Quants BlockDecoder::q6_k_quants(std::uint32_t at) const {
   const Piece16 first = low_bits.piece(shift);
   const Piece16 second = low_bits.piece(shift + 32);
   high_bits.load_by_halves(shift + 128, 16, *lower_);
-  const Piece16 bits = high_bits.piece(shift + 128);
+  return six_bits(first, second, high_bits.piece(shift + 128));
+}
+
+BlockProducts::Quants BlockProducts::six_bits(const Piece16& first, const Piece16& second,
+                                              const Piece16& bits) const {
   const auto insert = [&](const Piece16& low, int left) {
     return each(bits, low, [&](const Value<u32>& two, const Value<u32>& four) {
       const Value<u32> moved = left > 0   ? two << static_cast<unsigned>(left)
@@ -261,7 +279,7 @@ BlockDecoder::Quants BlockDecoder::q6_k_quants(std::uint32_t at) const {
 }
 
 // The sum over a group of integers times x.
-Value<f32> BlockDecoder::dot(const Quants& quants, const XPart& x, std::uint32_t group) const {
+Value<f32> BlockProducts::dot(const Quants& quants, const XPart& x, std::uint32_t group) const {
   const bool is_signed = format_.type == ElementType::q8_0;
   const std::uint32_t pieces = format_.part_pieces() / format_.groups;
   const auto multiply = [&](std::size_t digit) {
@@ -347,7 +365,7 @@ DecodedPart BlockDecoder::decode(std::uint32_t at, std::uint32_t part) const {
 }
 
 // Integers with an offset: the offset times the sum of x is added.
-void BlockDecoder::add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const {
+void BlockProducts::add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const {
   const float offset = format_.type == ElementType::q4_0   ? -8.0f
                        : format_.type == ElementType::q5_0 ? -16.0f
                        : format_.type == ElementType::q6_k ? -32.0f

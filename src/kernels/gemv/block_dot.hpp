@@ -59,33 +59,82 @@ struct DecodedPart {
   std::vector<Value<f32>> scales, mins;  ///< of groups
 };
 
+/// What a lane does with decoded parts, with its constants.
+class BlockProducts {
+ public:
+  /// The lane, of those of a row.
+  [[nodiscard]] const Value<u32>& lane() const noexcept { return lane_; }
+  /// The block of a part, of those of a step.
+  [[nodiscard]] Value<u32> block(std::uint32_t part) const;
+  /// Adds its products with x.
+  void add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const;
+
+ protected:
+  using Quants = std::vector<Piece16>;
+  BlockProducts(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane);
+  [[nodiscard]] Quants four_bits(const Piece16& both) const;
+  [[nodiscard]] Quants five_bits(const Piece16& both, const Value<u32>& bits) const;
+  /// Pieces of two low halves and two high halves, with the upper two bits of each.
+  [[nodiscard]] Quants six_bits(const Piece16& first, const Piece16& second,
+                                const Piece16& bits) const;
+
+  KernelBuilder& k_;
+  const BlockFormat& format_;
+  Value<u32> lane_;
+  Value<s32> zero_;
+
+ private:
+  [[nodiscard]] Piece16 with_fifth_bits(const Piece16& low, const Value<u32>& bits,
+                                        unsigned first) const;
+  [[nodiscard]] Value<f32> dot(const Quants& quants, const XPart& x, std::uint32_t group) const;
+};
+
+/// A lane's unit of a step of a repacked row, as it was loaded.
+struct RepackedUnit {
+  std::vector<Piece16> integers;   ///< q8_0: of both parts; q6_k: low bits of two 32
+  std::optional<Piece16> high;     ///< q6_k: the upper bits
+  std::optional<Value<u32>> bits;  ///< q5_0, q5_1
+  std::vector<Value<u32>> scales;  ///< q6_k: a word of the block's, then the next
+  std::vector<Value<f32>> d;       ///< of each part
+  std::optional<Value<f32>> min;
+};
+
+/// Decodes units of repacked rows.
+class RepackedDecoder : public BlockProducts {
+ public:
+  RepackedDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane);
+  /// From what each lane has loaded to what it needs, by all lanes of the warp: q8_0 and q6_k,
+  /// where a lane has loaded d of another's block, and q6_k, where two lanes have a word of scales
+  /// each.
+  void exchange(RepackedUnit& unit) const;
+  [[nodiscard]] bool exchanges() const noexcept { return !from_.empty(); }
+  [[nodiscard]] DecodedPart decode(const RepackedUnit& unit, std::uint32_t part) const;
+
+ private:
+  [[nodiscard]] Quants quants(const RepackedUnit& unit, std::uint32_t part) const;
+
+  std::vector<Value<u32>> from_;                  ///< of each part: the lane that has loaded its d
+  std::optional<Value<u32>> shift_, next_shift_;  ///< q6_k: which of two scales
+  std::optional<Pred> odd_;
+};
+
 /// What a lane decodes, with its constants.
-class BlockDecoder {
+class BlockDecoder : public BlockProducts {
  public:
   /// `steps` is where the steps of the lane's rows are in shared memory.
   BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                const Ptr<b8, Shared>& steps);
 
-  /// The lane, of those of a row.
-  [[nodiscard]] const Value<u32>& lane() const noexcept { return lane_; }
-  /// The block of a part, of those of a step.
-  [[nodiscard]] Value<u32> block(std::uint32_t part) const;
   /// Part `part` of the lane's unit, in the row's step that begins `at` bytes after `steps`.
   [[nodiscard]] DecodedPart decode(std::uint32_t at, std::uint32_t part) const;
-  /// Adds its products with x.
-  void add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const;
 
  private:
   using Place = Ptr<b8, Shared>;
-  using Quants = std::vector<Piece16>;
   void place_quarter();
   void place_sixteenth();
   [[nodiscard]] Quants small_quants(Unit& unit, std::uint32_t at) const;
   [[nodiscard]] Quants k_quants(Unit& unit, std::uint32_t at) const;
   [[nodiscard]] Quants q6_k_quants(std::uint32_t at) const;
-  [[nodiscard]] Piece16 with_fifth_bits(const Piece16& low, const Value<u32>& bits,
-                                        unsigned first) const;
-  [[nodiscard]] Value<f32> dot(const Quants& quants, const XPart& x, std::uint32_t group) const;
   [[nodiscard]] DecodedPart decode_small(std::uint32_t at) const;
   [[nodiscard]] DecodedPart decode_k(std::uint32_t at) const;
   [[nodiscard]] DecodedPart decode_q6_k(std::uint32_t at) const;
@@ -94,10 +143,6 @@ class BlockDecoder {
     return {k_, place + at, widest_};
   }
 
-  KernelBuilder& k_;
-  const BlockFormat& format_;
-  Value<u32> lane_;
-  Value<s32> zero_;
   std::uint32_t widest_;
   Place unit_;                       ///< the block, or the first of two
   std::optional<Place> low_, high_;  ///< q4_k, q5_k: the quarter's bytes; q6_k: ql, qh of the part

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <span>
 
 #include "ptxgen/kernels/element_type.hpp"
 
@@ -18,6 +19,12 @@ namespace ptxgen::inline v0::gemv {
 ///   q4_1, q5_1         block lane
 ///   q4_k, q5_k         a quarter, lane % 4, of block lane / 4: 64 consecutive weights
 ///   q6_k               of blocks lane / 4 * 2 and the next: 16 of each 32 weights of a half
+///
+/// and where rows are repacked, so that lanes load consecutive 16 bytes of integers:
+///   q4_0 to q5_1       block lane
+///   q8_0               16 weights, lane % 2, of blocks lane / 2 and lanes / 2 + lane / 2
+///   q6_k               of block lane / 4: 16 of each 32 weights of a half
+///
 /// Units are an odd number of words or of 16 bytes apart, so lanes read them from shared memory
 /// without bank conflicts. For q6_k that needs a gap after 16 lanes, hence panels.
 ///
@@ -35,6 +42,7 @@ struct BlockFormat {
   /// of x and copies: decoding, scales.
   double decode;
   std::uint32_t lanes = 32;  ///< of a row
+  bool repacked = false;     ///< rows are arrays of the blocks' fields
 
   [[nodiscard]] constexpr std::uint32_t step_weights() const noexcept { return lanes * unit; }
   [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
@@ -49,6 +57,17 @@ struct BlockFormat {
   }
   [[nodiscard]] constexpr std::uint32_t pieces() const noexcept { return unit / 16; }
   [[nodiscard]] constexpr std::uint32_t part_pieces() const noexcept { return pieces() / parts; }
+  /// Blocks of a part of a step, whose lanes have consecutive ones: repacked q8_0 has two parts.
+  [[nodiscard]] constexpr std::uint32_t part_blocks() const noexcept {
+    return step_weights() / info(type).block_values / parts;
+  }
+  /// Registers for what a lane loads of a repacked unit.
+  [[nodiscard]] constexpr std::uint32_t words() const noexcept {
+    return type == ElementType::q6_k                                ? 14
+           : type == ElementType::q8_0                              ? 9
+           : type == ElementType::q5_0 || type == ElementType::q5_1 ? 6
+                                                                    : 5;
+  }
   [[nodiscard]] constexpr std::uint32_t scales() const noexcept { return parts * groups; }
   /// Elements of x that share a scale of a group.
   [[nodiscard]] constexpr std::uint32_t group_weights() const noexcept { return unit / scales(); }
@@ -60,33 +79,54 @@ inline constexpr BlockFormat kFormats[] = {
     {ElementType::q8_0, 64, 2, 1, 1, 0, 0.64}, {ElementType::q4_k, 64, 1, 2, 1, 0, 0.95},
     {ElementType::q5_k, 64, 1, 2, 1, 0, 1.61}, {ElementType::q6_k, 128, 2, 4, 2, 16, 1.78}};
 
+/// Of repacked rows.
+inline constexpr BlockFormat kRepackedFormats[] = {
+    {ElementType::q4_0, 32, 1, 1, 1, 0, 0.45, 32, true},
+    {ElementType::q4_1, 32, 1, 1, 1, 0, 0.45, 32, true},
+    {ElementType::q5_0, 32, 1, 1, 1, 0, 1.24, 32, true},
+    {ElementType::q5_1, 32, 1, 1, 1, 0, 1.24, 32, true},
+    {ElementType::q8_0, 32, 2, 1, 1, 0, 0.34, 32, true},
+    {ElementType::q6_k, 64, 1, 4, 1, 0, 1.41, 32, true}};
+
 namespace detail {
 
-constexpr std::array<BlockFormat, std::size(kFormats)> with_half_warps() noexcept {
-  std::array<BlockFormat, std::size(kFormats)> formats{};
+template <std::size_t kCount>
+constexpr std::array<BlockFormat, kCount> with_half_warps(
+    const BlockFormat (&of)[kCount]) noexcept {
+  std::array<BlockFormat, kCount> formats{};
   for (std::size_t i = 0; i < formats.size(); ++i) {
-    formats[i] = kFormats[i];
+    formats[i] = of[i];
     formats[i].lanes = 16;
     formats[i].panels = 1;
   }
   return formats;
 }
-inline constexpr auto kHalfWarpFormats = with_half_warps();
+inline constexpr auto kHalfWarpFormats = with_half_warps(kFormats);
+inline constexpr auto kRepackedHalfWarpFormats = with_half_warps(kRepackedFormats);
+
+[[nodiscard]] constexpr const BlockFormat* better_format(std::span<const BlockFormat> warps,
+                                                         std::span<const BlockFormat> half_warps,
+                                                         ElementType type,
+                                                         std::uint32_t k) noexcept {
+  for (std::size_t i = 0; i < warps.size(); ++i) {
+    if (warps[i].type != type) continue;
+    const BlockFormat& half = half_warps[i];
+    const auto steps = [&](const BlockFormat& format) {
+      return (std::uint64_t{k} + format.step_weights() - 1) / format.step_weights();
+    };
+    return steps(half) < 2 * steps(warps[i]) ? &half : &warps[i];
+  }
+  return nullptr;
+}
 
 }  // namespace detail
 
 /// For rows of `k` weights: with the lanes that leave fewer idle. Null if GEMV has no such weights.
-[[nodiscard]] constexpr const BlockFormat* block_format(ElementType type,
-                                                        std::uint32_t k) noexcept {
-  for (std::size_t i = 0; i < std::size(kFormats); ++i) {
-    if (kFormats[i].type != type) continue;
-    const BlockFormat& half = detail::kHalfWarpFormats[i];
-    const auto steps = [&](const BlockFormat& format) {
-      return (std::uint64_t{k} + format.step_weights() - 1) / format.step_weights();
-    };
-    return steps(half) < 2 * steps(kFormats[i]) ? &half : &kFormats[i];
-  }
-  return nullptr;
+[[nodiscard]] constexpr const BlockFormat* block_format(ElementType type, std::uint32_t k,
+                                                        bool repacked = false) noexcept {
+  return repacked
+             ? detail::better_format(kRepackedFormats, detail::kRepackedHalfWarpFormats, type, k)
+             : detail::better_format(kFormats, detail::kHalfWarpFormats, type, k);
 }
 
 /// x as integers. `digits` bytes for each element, the highest one signed: x = scale * integer.

@@ -10,4 +10,10 @@ namespace ptxgen::inline v0::gemv {
 /// the block come here; barriers before and after it are the caller's.
 void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Shared>& to);
 
+/// Repacked rows: the place of the thread's weights, the first loads of a segment, the products of
+/// a window with `rows` rows of a warp.
+void place_repacked(Kit& kit);
+void request_repacked(Kit& kit, const Segment& segment);
+void add_repacked_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums& sums);
+
 }  // namespace ptxgen::inline v0::gemv

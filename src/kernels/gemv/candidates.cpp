@@ -27,6 +27,7 @@ constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kBlockStages[] = {2, 3, 4};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
+constexpr std::uint32_t kMaxBlockRegisters = 128;
 constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
 // Range of bytes in flight, as multiples of those that the full read rate needs.
 constexpr double kMinFlight = 0.75;
@@ -153,9 +154,25 @@ bool spills(const GemvPlan& plan, const BlockFormat& format, std::uint16_t sm) {
   return plan.rows == 4 && loads * std::max(1u, plan.load_bytes / 4) * plan.rows >= kRegisters;
 }
 
+// Repacked rows: loads of a few steps at a time, in registers.
+void add_repacked(GemvPlan plan, Collector& collector) {
+  for (const Warps warps : kWarps) {
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kUnrolls) {
+        plan.warps_out = warps.out;
+        plan.warps_k = warps.k;
+        plan.rows = rows;
+        plan.unroll = unroll;
+        if (min_registers(plan) > kMaxBlockRegisters) break;
+        collector.add_partitions(plan);
+      }
+    }
+  }
+}
+
 // Rows of blocks: one step at a time through shared memory, or a ring of them.
 void add_blocks(GemvPlan plan, bool async, std::uint16_t sm, Collector& collector) {
-  const BlockFormat& format = *block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat& format = *block_format(plan.problem);
   plan.unroll = 1;
   plan.path = async ? GemvPath::Async : GemvPath::Direct;
   for (const Warps warps : kWarps) {
@@ -198,7 +215,12 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   check(problem);
   Collector collector(gpu, rates, plans, target.sm);
   const bool can_copy = target.sm >= 80 && plan.load_bytes >= 4;
-  if (block_format(problem.weights, problem.k) != nullptr) {
+  if (block_format(problem) != nullptr) {
+    if (problem.repacked) {
+      add_repacked(plan, collector);
+      plans.push_back(plainest(plan));
+      return plans;
+    }
     add_blocks(plan, false, target.sm, collector);
     if (can_copy) add_blocks(plan, true, target.sm, collector);
     plans.push_back(plainest(plan));

@@ -48,6 +48,8 @@ void check_blocks(const GemvProblem& problem) {
          "it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k");
   demand(problem.layout == GemvLayout::R, "bad-problem", "layout", "T",
          format_text("with weights of {} it can only be R: blocks are parts of rows", name));
+  demand(!problem.repacked || problem.lda == 0 || problem.lda == problem.k, "bad-problem", "lda",
+         number(problem.lda), "repacked rows follow one another: it may be 0");
   const auto of_blocks = [&](std::string_view member, std::uint64_t value) {
     demand(value % weights.block_values == 0, "bad-problem", member, number(value),
            format_text("with weights of {} it may be a multiple of {}, the values of a block: pad "
@@ -83,8 +85,9 @@ void check_alignment(std::string_view member, std::uint32_t alignment, ElementTy
 }
 
 void check_loads(const GemvPlan& plan) {
-  const std::uint32_t element = info(plan.problem.weights).alignment;
-  const bool blocks = gemv::block_format(plan.problem.weights, plan.problem.k) != nullptr;
+  const bool repacked = plan.problem.repacked;
+  const std::uint32_t element = repacked ? 16 : info(plan.problem.weights).alignment;
+  const bool blocks = gemv::block_format(plan.problem) != nullptr && !repacked;
   const std::uint32_t widest = widest_load(plan.problem);
   demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
              plan.load_bytes <= widest,
@@ -175,8 +178,10 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
          format_text("it needs sm_{} or newer; the target is {}", oldest, name));
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
-  demand(!bulk || gemv::block_format(plan.problem.weights, plan.problem.k) == nullptr, "bad-plan",
-         "path", path, "with weights in blocks it may be direct or async");
+  demand(direct || !plan.problem.repacked, "bad-plan", "path", path,
+         "with repacked rows it can only be direct");
+  demand(!bulk || gemv::block_format(plan.problem) == nullptr, "bad-plan", "path", path,
+         "with weights in blocks it may be direct or async");
   if (!direct) {
     demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
   }
@@ -202,6 +207,10 @@ void check(const GemvProblem& problem) {
   } else {
     check_blocks(problem);
   }
+  demand(!problem.repacked || gemv::block_format(problem) != nullptr, "bad-problem", "repacked",
+         "true",
+         format_text("{} has no repacked rows; q4_0, q4_1, q5_0, q5_1, q8_0 and q6_k do",
+                     to_string(problem.weights)));
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
          format_text("it may be 0, or at least the {} of a row", count_text(row, "element")));
   const std::uint64_t max = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) *
@@ -211,6 +220,8 @@ void check(const GemvProblem& problem) {
          format_text("with {} it may be up to {}: a matrix may have 2^{} B",
                      count_text(rows, "row"), max, kMaxMatrixLog2));
   check_alignment("a_alignment", problem.a_alignment, problem.weights);
+  demand(!problem.repacked || problem.a_alignment >= 16, "bad-problem", "a_alignment",
+         format_text("{} B", problem.a_alignment), "with repacked rows it may be 16 B and more");
   check_alignment("x_alignment", problem.x_alignment, problem.x);
   check_alignment("y_alignment", problem.y_alignment, problem.y);
 }

@@ -25,7 +25,7 @@ using GemvShape = ChoiceKey;
   return {{at(p.k, 32) | p.n, p.lda == row ? 0 : p.lda,
            at(p.weights, 0) | at(p.x, 8) | at(p.y, 16) | at(p.layout, 24) | at(p.scaled, 32) |
                at(p.bias, 33) | at(p.residual, 34) | at(alignment_log2(a), 35) |
-               at(alignment_log2(x), 38) | at(alignment_log2(y), 41)}};
+               at(alignment_log2(x), 38) | at(alignment_log2(y), 41) | at(p.repacked, 44)}};
 }
 
 }  // namespace ptxgen::inline v0

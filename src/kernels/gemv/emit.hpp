@@ -62,7 +62,12 @@ struct Kit {
   // Weights in blocks: the format, x as integers, the lane's part of a step.
   const BlockFormat* blocks = nullptr;
   std::optional<Ptr<b8, Shared>> staged;
-  std::optional<BlockDecoder> decoder;
+  std::optional<BlockDecoder> decoder;      ///< of rows as stored
+  std::optional<RepackedDecoder> repacked;  ///< of repacked rows
+  bool has_x = false;                       ///< staged x is that of every segment
+  [[nodiscard]] const BlockProducts& products() const noexcept {
+    return decoder ? static_cast<const BlockProducts&>(*decoder) : *repacked;
+  }
   std::optional<Pred> upper;  ///< where half warps have rows: the second one
 
   /// Of a batch: rows of x from the first of this pass on, which may be fewer than the batch.
@@ -158,6 +163,8 @@ void request_blocks(Kit& kit, const Segment& segment);
 void accumulate_t(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_r(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums);
+/// Weights in blocks: brings x of all strips to shared memory, where it stays.
+void keep_x(Kit& kit);
 
 /// Consecutive outputs of one thread, which one store writes.
 struct Piece {

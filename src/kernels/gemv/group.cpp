@@ -9,6 +9,7 @@
 #include "kernels/parts/geometry.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
@@ -36,18 +37,13 @@ void check_group(const GemvGroup& spec) {
   }
 }
 
-std::uint32_t rows_of(const GemvGroup& spec, std::uint32_t i) {
-  return i == 0 ? spec.n0 : i == 1 ? spec.n1 : spec.n2;
-}
-ElementType type_of(const GemvGroup& spec, std::uint32_t i) {
-  return i == 0 ? spec.w0 : i == 1 ? spec.w1 : spec.w2;
-}
-
 // Steps of q6_k of all 32 lanes are so large that eight warps would not fit the 64 KiB of sm_75.
 std::uint32_t warps_of(const GemvGroup& spec) {
   for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
-    const gemv::BlockFormat* format = gemv::block_format(type_of(spec, i), spec.k);
-    if (format != nullptr && format->type == ElementType::q6_k && format->lanes == 32) return 4;
+    const gemv::BlockFormat* format = gemv::block_format(spec.type(i), spec.k);
+    if (format != nullptr && !spec.is_repacked(i) && format->type == ElementType::q6_k &&
+        format->lanes == 32)
+      return 4;
   }
   return 8;
 }
@@ -131,13 +127,25 @@ gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
   return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
 }
 
+// Whether both matrices have x in the same form, all at once and at the same place.
+bool shares_x(const GemvPlan& first, const GemvPlan& second) {
+  const gemv::BlockFormat* format = gemv::block_format(first.problem);
+  return format != nullptr && format == gemv::block_format(second.problem) &&
+         gemv::ring_bytes(first) == gemv::ring_bytes(second) && first.unroll == second.unroll &&
+         gemv::max_segment_steps(first) <= gemv::window_steps(first);
+}
+
 // act(a) * b in the lanes that have outputs. Matrices of two types may differ in their steps.
 void store_gated(gemv::Kit& first, gemv::Kit& second, const Value<u32>& block, const Pointers& at,
                  const GemvGroup& spec) {
   const gemv::Segment segment = strip_of(first.plan, block);
   gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
-  // The second matrix has its x where the first one's is.
-  first.k.bar_sync();
+  if (shares_x(first.plan, second.plan)) {
+    second.has_x = true;
+  } else {
+    // The second matrix has its x where the first one's is.
+    first.k.bar_sync();
+  }
   const gemv::Outputs b = gemv::finish_warp(
       second, gemv::sums_of(second, strip_of(second.plan, block), second.plan.rows));
   const Value<f32> up = with_bias(second, b, segment, at, 1);
@@ -190,13 +198,22 @@ void emit_product(KernelBuilder& k, const GemvGroup& spec, const Pointers& at, s
 
 }  // namespace
 
+bool GemvGroup::is_repacked(std::uint32_t i) const noexcept {
+  return repacked && !repacked_fields(type(i)).empty();
+}
+
+std::uint64_t GemvGroup::elements(std::uint32_t i) const noexcept {
+  return std::uint64_t{rows(i)} * (is_repacked(i) ? repacked_bytes(type(i), k) : k);
+}
+
 GemvPlan GemvGroup::plan(std::uint32_t i) const {
   GemvPlan plan;
   GemvProblem& p = plan.problem;
   p.k = k;
-  p.n = rows_of(*this, i);
+  p.n = rows(i);
   p.layout = GemvLayout::R;
-  p.weights = type_of(*this, i);
+  p.weights = type(i);
+  p.repacked = is_repacked(i);
   p.x = x;
   p.y = y;
   p.bias = bias;
@@ -247,10 +264,10 @@ LaunchGeometry GemvGroup::geometry() const {
 KernelCost GemvGroup::cost() const noexcept {
   KernelCost cost{.bytes_read = bytes(x, k)};
   for (std::uint32_t i = 0; i < matrices(); ++i) {
-    const std::uint64_t rows = rows_of(*this, i);
-    cost.bytes_read += rows * bytes(type_of(*this, i), k) + (bias ? rows * bytes(y) : 0);
-    if (i != 1 || gate == GemvGate::None) cost.bytes_written += rows * bytes(y);
-    cost.flops += 2 * rows * k;
+    const std::uint64_t outputs = rows(i);
+    cost.bytes_read += outputs * bytes(type(i), k) + (bias ? outputs * bytes(y) : 0);
+    if (i != 1 || gate == GemvGate::None) cost.bytes_written += outputs * bytes(y);
+    cost.flops += 2 * outputs * k;
   }
   return cost;
 }
@@ -264,7 +281,8 @@ KernelKey Describe<GemvGroup>::key(const K& spec) {
   key.values = {pair(spec.k, spec.n0), pair(spec.n1, spec.n2),
                 type(spec.w0, 0) | type(spec.w1, 8) | type(spec.w2, 16) | type(spec.x, 24) |
                     type(spec.y, 32) | static_cast<std::uint64_t>(spec.gate) << 40 |
-                    std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.warp_rows} << 56};
+                    std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.repacked} << 49 |
+                    std::uint64_t{spec.warp_rows} << 56};
   return key;
 }
 
@@ -273,7 +291,7 @@ void Describe<GemvGroup>::reference(const K& spec, HostOperands& host) {
   for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
     const std::string number = std::to_string(i);
     HostOperands one;
-    one.all = {{"y", std::vector<double>(rows_of(spec, i)), {}},
+    one.all = {{"y", std::vector<double>(spec.rows(i)), {}},
                {"a", host.input("w" + number), host["w" + number].magnitude},
                {"x", host.input("x"), {}}};
     if (spec.bias) one.all.push_back({"bias", host.input("bias" + number), {}});

@@ -95,6 +95,7 @@ void emit(Kit& kit) {
   }
   k.if_(planned, [&] {
     if (kit.plan.cluster > 1) begin_cluster(kit);
+    if (keeps_x(kit.plan)) keep_x(kit);
     for_each_segment(kit, [&](const Segment& segment) { emit_segment(kit, segment); });
   });
   if (kit.plan.programmatic) {
@@ -116,7 +117,7 @@ void begin_kernel(KernelBuilder& k, const GemvPlan& plan) {
 void place(Kit& kit) {
   KernelBuilder& k = kit.k;
   kit.v = lane_elements(kit.plan);
-  kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
+  kit.pitch = kit.problem().row_bytes();
   if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
     kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
   }

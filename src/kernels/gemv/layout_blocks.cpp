@@ -1,7 +1,7 @@
 // src/kernels/gemv/layout_blocks.cpp - sums over rows of blocks
 #include <algorithm>
 
-#include "kernels/gemv/blocks.hpp"
+#include "kernels/gemv/block_warp.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -110,92 +110,6 @@ void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint
   kit.k.bar_warp_sync();
 }
 
-/// The steps of one window by one warp.
-class Warp {
- public:
-  Warp(Kit& kit, std::uint32_t rows, Sums& sums)
-      : kit_(kit),
-        rows_(rows),
-        sums_(sums),
-        layout_(staged_x(*kit.blocks, kit.problem().x)),
-        x_(kit.k.var(first_x())),
-        floats_(kit.k.var(first_floats())) {}
-
-  // A step that begins `stage` bytes into the ring.
-  void add_step(std::uint64_t stage) {
-    for (std::uint32_t part = 0; part < kit_.blocks->parts; ++part) add_part(stage, part);
-    x_ += kit_.plan.warps_k * layout_.step_bytes();
-    floats_ += kit_.plan.warps_k * layout_.step_bytes();
-  }
-  // The first `blocks` blocks of one.
-  void add_some(std::uint32_t blocks) {
-    for (std::uint32_t part = 0; part < kit_.blocks->parts; ++part) {
-      const Pred inside = kit_.decoder->block(part) < blocks;
-      kit_.k.if_(inside, [&] { add_part(0, part); });
-    }
-  }
-
- private:
-  [[nodiscard]] Ptr<b8, Shared> first() const {
-    return kit_.warp_k
-               ? kit_.staged->offset_bytes(kit_.k.mul_lo(*kit_.warp_k, layout_.step_bytes()))
-               : *kit_.staged;
-  }
-  [[nodiscard]] Ptr<b8, Shared> first_x() const {
-    return first().offset_bytes(kit_.decoder->lane() << 4u);
-  }
-  [[nodiscard]] Ptr<b8, Shared> first_floats() const {
-    return (first() + layout_.scales_at()).offset_bytes(kit_.decoder->lane() << 2u);
-  }
-  void add_part(std::uint64_t stage, std::uint32_t part) {
-    if (kit_.plan.batch > 1) return add_batch(stage, part);
-    const XPart x = x_of(0, part);
-    for_lane_rows([&](std::uint32_t row) {
-      const auto at = static_cast<std::uint32_t>(stage + row * together() * slot_bytes());
-      kit_.decoder->add(kit_.decoder->decode(at, part), x, sums_[row]);
-    });
-  }
-  // Every weight is decoded once for all rows of the batch.
-  void add_batch(std::uint64_t stage, std::uint32_t part) {
-    std::vector<DecodedPart> decoded;
-    for (std::uint32_t row = 0; row * together() < rows_; ++row) {
-      const auto at = static_cast<std::uint32_t>(stage + row * together() * slot_bytes());
-      decoded.push_back(kit_.decoder->decode(at, part));
-    }
-    for (std::uint32_t m = 0; m < kit_.plan.batch; ++m) {
-      kit_.for_batch_row(m, [&] {
-        const XPart x = x_of(m, part);
-        for (std::uint32_t row = 0; row < decoded.size(); ++row) {
-          kit_.decoder->add(decoded[row], x, sums_[m * kit_.plan.rows + row]);
-        }
-      });
-    }
-  }
-  [[nodiscard]] XPart x_of(std::uint32_t m, std::uint32_t part) const {
-    const std::uint64_t row = m * (window_bytes(kit_.plan) / kit_.plan.batch);
-    return load_x_part(kit_.k, layout_, {x_.view() + row, floats_.view() + row}, part);
-  }
-  [[nodiscard]] std::uint32_t together() const { return 32 / kit_.blocks->lanes; }
-  [[nodiscard]] std::uint32_t slot_bytes() const { return kit_.blocks->slot_bytes(); }
-  // The rows of a lane; in the last one, the upper half of the warp may have none.
-  template <class Body>
-  void for_lane_rows(const Body& body) {
-    for (std::uint32_t row = 0; row * together() < rows_; ++row) {
-      if (rows_ - row * together() < together()) {
-        kit_.k.if_(!*kit_.upper, [&] { body(row); });
-      } else {
-        body(row);
-      }
-    }
-  }
-
-  Kit& kit_;
-  std::uint32_t rows_;
-  Sums& sums_;
-  StagedX layout_;
-  Var<Ptr<b8, Shared>> x_, floats_;
-};
-
 Ptr<b8> rows_at(Kit& kit, const Segment& window) {
   const std::uint64_t step = bytes(kit.problem().weights, kit.plan.step_elements());
   const Ptr<b8> strip =
@@ -209,7 +123,18 @@ void add_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums& sums) {
   const std::uint64_t step = bytes(format.type, kit.plan.step_elements());
   const Number steps = full_steps(kit, window);
   auto weights = k.var(rows_at(kit, window));
-  Warp warp(kit, rows, sums);
+  BlockWarp warp(kit, rows, sums);
+  // Of a step that begins `stage` bytes into the ring.
+  const auto decode_at = [&](std::uint64_t stage) {
+    return [&kit, stage](std::uint32_t row, std::uint32_t part) {
+      const std::uint64_t at = row * (32 / kit.blocks->lanes) * kit.blocks->slot_bytes();
+      return kit.decoder->decode(static_cast<std::uint32_t>(stage + at), part);
+    };
+  };
+  const auto add_step = [&](std::uint64_t stage) {
+    warp.add_step(0, decode_at(stage));
+    warp.next();
+  };
   if (kit.plan.path == GemvPath::Async) {
     AsyncStages stages = async_stages(kit, step, weights);
     for (const Copy& copy : copies_of(kit, format.step_bytes(), rows)) {
@@ -219,18 +144,18 @@ void add_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums& sums) {
       const std::uint64_t stage = stages.take_stage();
       // Each lane reads what all have copied, and all have read what the next copies replace.
       k.bar_warp_sync();
-      warp.add_step(stage);
+      add_step(stage);
     });
   } else {
     repeat(k, steps, [&] {
       copy_rows(kit, weights.view(), format.step_bytes(), rows);
-      warp.add_step(0);
+      add_step(0);
       weights += step;
     });
   }
   if_tail(kit, window, [&](std::uint32_t left) {
     copy_rows(kit, weights.view(), static_cast<std::uint32_t>(bytes(format.type, left)), rows);
-    warp.add_some(left / info(format.type).block_values);
+    warp.add_some(0, left / info(format.type).block_values, decode_at(0));
   });
 }
 
@@ -240,6 +165,7 @@ void request_blocks(Kit& kit, const Segment& segment) {
   if (kit.problem().k == 0) return;
   const Number steps = full_steps(kit, segment);
   if_any(kit.k, steps, [&] {
+    if (kit.blocks->repacked) return request_repacked(kit, segment);
     for_rows(kit, segment, [&](std::uint32_t rows) {
       const Ptr<b8> from = rows_at(kit, segment);
       for (const Copy& copy : copies_of(kit, kit.blocks->step_bytes(), rows)) {
@@ -271,23 +197,30 @@ void stage_rows(Kit& kit, const Segment& window) {
 void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
   // Weights come from DRAM while x is staged. A programmatic kernel has asked for the first ones.
   if (!kit.plan.programmatic || !first || may_loop(kit.plan)) request_blocks(kit, window);
-  // The block has read the last window.
-  if (!first || may_loop(kit.plan) || kit.batch_rows) kit.k.bar_sync();
-  stage_rows(kit, window);
-  kit.k.bar_sync();
-  for_rows(kit, window, [&](std::uint32_t rows) { add_rows(kit, window, rows, sums); });
+  if (kit.has_x) {
+    // The lanes have read the last strip's steps.
+    kit.k.bar_warp_sync();
+  } else {
+    // The block has read the last window.
+    if (!first || may_loop(kit.plan) || kit.batch_rows) kit.k.bar_sync();
+    stage_rows(kit, window);
+    kit.k.bar_sync();
+  }
+  for_rows(kit, window, [&](std::uint32_t rows) {
+    if (kit.blocks->repacked) return add_repacked_rows(kit, window, rows, sums);
+    add_rows(kit, window, rows, sums);
+  });
 }
 
 }  // namespace
 
-void place_blocks(Kit& kit) {
+namespace {
+
+// Each warp has a part of shared memory for the steps of its rows.
+void place_stored(Kit& kit, const Ptr<b8, Shared>& memory, const Value<u32>& warp) {
   KernelBuilder& k = kit.k;
   const GemvPlan& plan = kit.plan;
-  kit.blocks = block_format(plan.problem.weights, plan.problem.k);
-  const Ptr<b8, Shared> memory = k.dynamic_shared<b8>().base();
   const std::uint64_t warp_bytes = ring_bytes(plan) / (plan.threads() / 32);
-  kit.staged.emplace(memory + ring_bytes(plan));
-  const Value<u32> warp = *kit.thread >> 5u;
   const Ptr<b8, Shared> own =
       memory.offset_bytes(k.mul_lo(warp, static_cast<std::uint32_t>(warp_bytes)));
   const Value<u32> load = k.mul_lo(*kit.lane, plan.load_bytes);
@@ -299,14 +232,33 @@ void place_blocks(Kit& kit) {
   }
   kit.decoder.emplace(k, *kit.blocks, *kit.lane, rows);
   kit.weights.emplace(kit.a->offset_bytes(k.cvt<u64>(load)));
+}
+
+}  // namespace
+
+void place_blocks(Kit& kit) {
+  KernelBuilder& k = kit.k;
+  const GemvPlan& plan = kit.plan;
+  kit.blocks = block_format(plan.problem);
+  const Ptr<b8, Shared> memory = k.dynamic_shared<b8>().base();
+  kit.staged.emplace(memory + ring_bytes(plan));
+  const Value<u32> warp = *kit.thread >> 5u;
+  if (kit.blocks->repacked) {
+    place_repacked(kit);
+  } else {
+    place_stored(kit, memory, warp);
+  }
   kit.across.emplace(*kit.lane);
   kit.out.emplace(*kit.lane);
   if (plan.threads() == 32) return;
   Value<u32> warp_out(warp);
   if (plan.warps_k > 1) {
     kit.warp_k.emplace(quotient(k, warp, 32, plan.warps_out));
-    kit.weights->rebind(
-        moved(k, *kit.weights, *kit.warp_k, bytes(plan.problem.weights, kit.piece())));
+    // Arrays of a repacked row have steps of different sizes.
+    if (!kit.blocks->repacked) {
+      kit.weights->rebind(
+          moved(k, *kit.weights, *kit.warp_k, bytes(plan.problem.weights, kit.piece())));
+    }
     if (plan.warps_out == 1) return;
     warp_out.rebind(remainder(k, warp, *kit.warp_k, plan.warps_out));
   }
@@ -315,6 +267,13 @@ void place_blocks(Kit& kit) {
   kit.weights->rebind(moved(k, *kit.weights, warp_out, rows_of_warp * kit.pitch));
   kit.out->rebind(row + *kit.lane);
   kit.row.emplace(row);
+}
+
+void keep_x(Kit& kit) {
+  const auto steps = static_cast<std::uint32_t>(kit.plan.steps());
+  stage_x(kit, {0u, 0u, steps, 0u}, *kit.x, *kit.staged);
+  kit.k.bar_sync();
+  kit.has_x = true;
 }
 
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums) {

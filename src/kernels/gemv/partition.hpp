@@ -12,9 +12,14 @@ namespace ptxgen::inline v0::gemv {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+/// Null unless the weights are in blocks.
+[[nodiscard]] inline const BlockFormat* block_format(const GemvProblem& problem) noexcept {
+  return block_format(problem.weights, problem.k, problem.repacked);
+}
+
 /// Weights of one load of a lane; of blocks, those of its unit of a step.
 [[nodiscard]] inline std::uint32_t lane_elements(const GemvPlan& plan) noexcept {
-  const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat* blocks = block_format(plan.problem);
   return blocks != nullptr ? blocks->unit : plan.load_bytes / bytes(plan.problem.weights);
 }
 
@@ -59,6 +64,8 @@ inline constexpr std::uint64_t kVerdictBytes = 16;
 /// Weights in blocks: steps of which x is in shared memory at a time, and its bytes.
 [[nodiscard]] std::uint32_t window_steps(const GemvPlan& plan) noexcept;
 [[nodiscard]] std::uint64_t window_bytes(const GemvPlan& plan) noexcept;
+/// Whether x of a block's strips is the same and stays in shared memory: it is staged once.
+[[nodiscard]] bool keeps_x(const GemvPlan& plan) noexcept;
 /// Dynamic shared memory, bytes: the ring and the window.
 [[nodiscard]] std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept;
 /// Maximum of steps of a block in one strip.

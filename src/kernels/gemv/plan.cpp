@@ -9,6 +9,7 @@
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -70,14 +71,16 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 48 << 10;
 
 std::uint64_t x_step_bytes(const GemvPlan& plan, const BlockFormat& format) noexcept {
-  return std::uint64_t{plan.warps_k} * plan.batch * staged_x(format, plan.problem.x).step_bytes();
+  return std::uint64_t{plan.warps_k} * plan.unroll * plan.batch *
+         staged_x(format, plan.problem.x).step_bytes();
 }
 
 }  // namespace
 
 std::uint64_t ring_bytes(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat* format = block_format(plan.problem);
   if (format == nullptr) return step_bytes(plan) * plan.stages;
+  if (format->repacked) return 0;
   return std::uint64_t{plan.threads() / 32} * plan.warp_outputs() * format->slot_bytes() *
          std::max(1u, plan.stages);
 }
@@ -90,15 +93,22 @@ std::uint64_t max_segment_steps(const GemvPlan& plan) noexcept {
 }
 
 std::uint32_t window_steps(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat* format = block_format(plan.problem);
   if (format == nullptr) return 0;
   const std::uint64_t fit = std::max<std::uint64_t>(1, kWindowBytes / x_step_bytes(plan, *format));
   return static_cast<std::uint32_t>(std::min(fit, max_segment_steps(plan)));
 }
 
 std::uint64_t window_bytes(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
+  const BlockFormat* format = block_format(plan.problem);
   return format == nullptr ? 0 : window_steps(plan) * x_step_bytes(plan, *format);
+}
+
+bool keeps_x(const GemvPlan& plan) noexcept {
+  if (block_format(plan.problem) == nullptr || plan.batch > 1) return false;
+  const Items parts = items(plan);
+  const bool full = parts.per_strip == 1 || (plan.chunk_steps == 0 && parts.full_strips);
+  return full && plan.blocks < plan.strips() && plan.steps() <= window_steps(plan);
 }
 
 std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept {
@@ -107,11 +117,12 @@ std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept {
 
 std::uint32_t min_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
-  if (const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k)) {
+  if (const BlockFormat* blocks = block_format(plan.problem)) {
     const std::uint32_t x = staged_x(*blocks, plan.problem.x).digits * blocks->part_pieces() * 4;
     // A batch has all rows decoded while it goes through x.
     const std::uint32_t decoded = plan.batch == 1 ? 0 : plan.rows * blocks->part_pieces() * 4;
-    return x + kBlockRegisters + plan.rows * plan.batch + decoded;
+    const std::uint32_t loaded = blocks->repacked ? plan.rows * plan.unroll * blocks->words() : 0;
+    return x + kBlockRegisters + plan.rows * plan.batch + std::max(decoded, loaded);
   }
   const bool r = plan.problem.layout == GemvLayout::R;
   const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
@@ -121,7 +132,7 @@ std::uint32_t min_registers(const GemvPlan& plan) noexcept {
 }
 
 std::uint32_t resident_blocks(const GemvPlan& plan) noexcept {
-  if (block_format(plan.problem.weights, plan.problem.k) == nullptr) return plan.blocks_per_sm;
+  if (block_format(plan.problem) == nullptr) return plan.blocks_per_sm;
   // More registers would only serve to decode several rows at a time.
   constexpr std::uint32_t kMaxRegisters = 128;
   const std::uint32_t all = ptx::Limits{}.registers_per_sm;
@@ -158,25 +169,33 @@ std::string_view to_string(GemvPath path) noexcept {
   return "direct";
 }
 
+std::uint64_t GemvProblem::row_bytes() const noexcept {
+  return repacked ? repacked_bytes(weights, k) : bytes(weights, leading_dimension());
+}
+
+std::uint64_t GemvProblem::matrix_bytes() const noexcept {
+  return repacked ? n * row_bytes() : bytes(weights, matrix_elements());
+}
+
 std::uint32_t widest_load(const GemvProblem& problem) noexcept {
   const std::uint32_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
-  const std::uint64_t pitch = bytes(problem.weights, problem.leading_dimension());
-  const std::uint64_t row =
-      is_block_format(problem.weights) ? bytes(problem.weights, problem.k) : 16;
+  const std::uint64_t pitch = problem.row_bytes();
+  const bool shares_loads = is_block_format(problem.weights) && !problem.repacked;
+  const std::uint64_t row = shares_loads ? bytes(problem.weights, problem.k) : 16;
   const std::uint64_t granule = (rows > 1 ? pitch : 16) | row | problem.a_alignment | 16;
   return std::uint32_t{1} << std::countr_zero(granule);
 }
 
 std::uint32_t GemvPlan::warp_outputs() const noexcept {
   if (problem.layout == GemvLayout::T) return 32 * gemv::lane_elements(*this);
-  const gemv::BlockFormat* format = gemv::block_format(problem.weights, problem.k);
+  const gemv::BlockFormat* format = gemv::block_format(problem);
   return format != nullptr ? 32 / format->lanes * rows : rows;
 }
 
 std::uint32_t GemvPlan::strip_outputs() const noexcept { return warps_out * warp_outputs(); }
 
 std::uint32_t GemvPlan::step_elements() const noexcept {
-  const gemv::BlockFormat* format = gemv::block_format(problem.weights, problem.k);
+  const gemv::BlockFormat* format = gemv::block_format(problem);
   if (format != nullptr) return warps_k * unroll * format->step_weights();
   return warps_k * unroll * (problem.layout == GemvLayout::T ? 1 : 32 * gemv::lane_elements(*this));
 }
@@ -256,6 +275,7 @@ std::string to_text(const GemvProblem& problem) {
   const std::uint32_t row = t ? problem.n : problem.k;
   std::string text = format_text("{} {} {}x{}", to_string(problem.layout),
                                  to_string(problem.weights), t ? problem.k : problem.n, row);
+  if (problem.repacked) text += " repacked";
   if (problem.leading_dimension() != row) text += format_text(" lda {}", problem.lda);
   if (problem.x != ElementType::f32) text += " x " + std::string(to_string(problem.x));
   if (problem.y != ElementType::f32) text += " y " + std::string(to_string(problem.y));

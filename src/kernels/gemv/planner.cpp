@@ -37,10 +37,17 @@ constexpr double kRingHandicap = 1.01;
 // where those do not share DRAM as the law says.
 constexpr double kUnshared = 1.1;
 
-auto rank_of(const Ranked& ranked, double limit_us) {
+// Bytes in flight on a multiprocessor of a GPU with HBM that make up for loads which take longer
+// than the law says: 1.5 times what an H200 needs. Fewer are a handicap.
+constexpr double kHbmFlight = 40'000;
+constexpr double kLowFlightHandicap = 1.02;
+
+auto rank_of(const Ranked& ranked, const ptx::Gpu& gpu, double limit_us) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& prediction = ranked.forecast.prediction;
-  const double handicap = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
+  const double ring = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
+  const bool low = gpu.dram == ptx::Dram::HBM && prediction.bytes_in_flight_per_sm < kHbmFlight;
+  const double handicap = low ? std::max(ring, kLowFlightHandicap) : ring;
   return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limit_us,
                     coarse(prediction.chained_us * handicap),
                     coarse(ranked.forecast.slow_us * handicap), prediction.workspace_bytes,
@@ -49,14 +56,14 @@ auto rank_of(const Ranked& ranked, double limit_us) {
                     plan.load_bytes, plan.cluster, plan.stages);
 }
 
-void sort(std::vector<Ranked>& list) {
+void sort(std::vector<Ranked>& list, const ptx::Gpu& gpu) {
   double limit = std::numeric_limits<double>::infinity();
   for (const Ranked& ranked : list) {
     if (ranked.forecast.prediction.blocks_per_sm == 0) continue;
     limit = std::min(limit, kUnshared * ranked.forecast.unshared_us);
   }
   std::sort(list.begin(), list.end(), [&](const Ranked& a, const Ranked& b) {
-    return rank_of(a, limit) < rank_of(b, limit);
+    return rank_of(a, gpu, limit) < rank_of(b, gpu, limit);
   });
 }
 
@@ -137,9 +144,9 @@ std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem, const ptx
     list.push_back(
         {plan, gemv::forecast(plan, gpu, rates, weights, gemv::divide_roughly(plan, gpu.sms))});
   }
-  sort(list);
+  sort(list, gpu);
   list = short_list(std::move(list), gpu, rates);
-  sort(list);
+  sort(list, gpu);
   std::vector<GemvCandidate> candidates;
   for (const Ranked& ranked : list) {
     candidates.push_back({ranked.plan, ranked.forecast.prediction, reason(ranked, gpu, rates)});

@@ -43,14 +43,17 @@ double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) n
   const double idle = all / std::max(1u, plan.problem.k);
   const double weight_bytes =
       static_cast<double>(bytes(blocks.type)) / info(blocks.type).block_values;
-  const double copies = (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
-  return (blocks.decode + digits * kOfDigit) * idle + copies + x / plan.strip_outputs();
+  const double copies =
+      blocks.repacked ? 0 : (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
+  const double strips =
+      keeps_x(plan) ? static_cast<double>(plan.strips()) / std::max(1u, plan.blocks) : 1;
+  return (blocks.decode + digits * kOfDigit) * idle + copies + x / (plan.strip_outputs() * strips);
 }
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
 double instructions_of_load(const GemvPlan& plan) noexcept {
-  if (const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k)) {
+  if (const BlockFormat* blocks = block_format(plan.problem)) {
     return blocks->unit * instructions_of_weight(plan, *blocks);
   }
   const double weights = lane_elements(plan);
@@ -63,7 +66,7 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
 
 // Bytes that a lane reads for an element of x; with blocks from shared memory.
 double x_bytes(const GemvProblem& problem) noexcept {
-  const BlockFormat* blocks = block_format(problem.weights, problem.k);
+  const BlockFormat* blocks = block_format(problem);
   return blocks != nullptr ? staged_x(*blocks, problem.x).digits : bytes(problem.x);
 }
 
@@ -71,7 +74,7 @@ double x_bytes(const GemvProblem& problem) noexcept {
 // each 32 elements, by all its warps.
 constexpr double kXInstructions = 250;
 double staging_us(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rates) noexcept {
-  if (block_format(plan.problem.weights, plan.problem.k) == nullptr) return 0;
+  if (block_format(plan.problem) == nullptr) return 0;
   const double elements = static_cast<double>(max_segment_steps(plan)) * plan.step_elements();
   const double groups = std::ceil(std::min<double>(elements, plan.problem.k) / 32);
   const double of_thread = std::ceil(groups / plan.threads());
@@ -136,18 +139,21 @@ class Stream {
     const double work = instructions_of_load(plan_) * plan_.unroll * plan_.rows / gpu_.clock_mhz;
     const double depth = plan_.stages > 1 ? plan_.stages - 1 : 1;
     const double step = std::max((latency + work) / depth, work);
-    const double piece = staging_us(plan_, gpu_, rates_) +
+    const bool once = keeps_x(plan_);
+    const double staging = staging_us(plan_, gpu_, rates_);
+    const double piece = (once ? 0 : staging) +
                          (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) +
                          (plan_.warps_k > 1 ? kStack : 0) + (depth > 1 ? latency : 0);
     const double steps = skew * static_cast<double>(plan_.units()) / (sms * places);
     const double pieces = skew * static_cast<double>(division_.pieces) / (sms * places);
     const double waves = std::max(1.0, blocks / (sms * places));
-    const double all = steps * step + pieces * piece + (waves - 1) * rates_.start_ns * 1e-3;
+    const double all = steps * step + pieces * piece + (once ? waves * staging : 0) +
+                       (waves - 1) * rates_.start_ns * 1e-3;
     return {std::max(0.0, all - latency), steps / depth * rates_.growth_ns * 1e-3};
   }
   [[nodiscard]] double issue() const noexcept {
     const double slots = gpu_.sms * kSchedulers * gpu_.clock_mhz * kIssueShare;
-    const BlockFormat* blocks = block_format(plan_.problem.weights, plan_.problem.k);
+    const BlockFormat* blocks = block_format(plan_.problem);
     const double load_bytes = blocks != nullptr
                                   ? static_cast<double>(bytes(blocks->type, blocks->unit))
                                   : plan_.load_bytes;

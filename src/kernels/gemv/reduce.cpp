@@ -1,5 +1,6 @@
 // src/kernels/gemv/reduce.cpp - reduction of partial sums of lanes, warps, blocks
 #include <algorithm>
+#include <bit>
 
 #include "kernels/gemv/emit.hpp"
 #include "kernels/parts/cluster_reduce.hpp"
@@ -189,6 +190,46 @@ Value<u32> exchange_parts(Kit& kit, const Segment& segment, Outputs& outputs) {
   return last;
 }
 
+// The sums of all rows by one butterfly: at each distance a lane keeps half of its rows and gives
+// the other half away, until it has one. The same tree as if each row had a butterfly of its own.
+// Row i is where the upper bits of the lane in its part of the warp are i.
+Value<f32> butterfly(Kit& kit, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  std::vector<Value<f32>> rows;
+  for (std::uint32_t i = 0; i < sums.size(); ++i) rows.push_back(read(sums, i));
+  for (std::uint32_t distance = kit.upper ? 8 : 16; distance != 0; distance /= 2) {
+    const std::size_t kept_rows = std::max<std::size_t>(1, std::bit_ceil(rows.size()) / 2);
+    std::optional<Pred> high;
+    if (rows.size() > 1) high.emplace((*kit.lane & distance) != 0u);
+    std::vector<Value<f32>> kept;
+    for (std::size_t i = 0; i < kept_rows; ++i) {
+      const Value<f32>& low = rows[i];
+      const bool pair = i + kept_rows < rows.size();
+      const Value<f32> own = pair ? k.selp(rows[i + kept_rows], low, *high) : low;
+      const Value<f32> given = pair ? k.selp(low, rows[i + kept_rows], *high) : low;
+      const Value<f32> taken = k.shfl_bfly(given, distance);
+      kept.push_back(own + taken);
+    }
+    rows = std::move(kept);
+  }
+  return rows[0];
+}
+
+// Of the butterfly's results, lane i gets that of output i of the warp.
+Value<f32> row_of_lane(Kit& kit, const Value<f32>& sum, std::size_t rows) {
+  const unsigned bits = static_cast<unsigned>(std::countr_zero(std::bit_ceil(rows)));
+  if (!kit.upper) {
+    if (rows == 1) return sum;
+    const Value<u32> from = *kit.lane << (5u - bits);
+    return kit.k.shfl_idx(sum, from);
+  }
+  // The halves of the warp have a row each.
+  const Value<u32> half = (*kit.lane & 1u) << 4u;
+  if (rows == 1) return kit.k.shfl_idx(sum, half);
+  const Value<u32> from = (*kit.lane >> 1u) << (4u - bits);
+  return kit.k.shfl_idx(sum, half | from);
+}
+
 }  // namespace
 
 Outputs finish_warp(Kit& kit, Sums sums) {
@@ -204,25 +245,7 @@ Outputs finish_warp(Kit& kit, Sums sums) {
     if (kit.warp_k) outputs.owner.emplace(*kit.warp_k == 0u);
     return outputs;
   }
-  std::optional<Value<f32>> own;
-  std::uint32_t row = 0;
-  const auto add_row = [&](const auto& of_lane) {
-    const Value<f32> sum = k.warp_reduce(of_lane);
-    own.emplace(row == 0 ? sum : k.selp(sum, *own, *kit.lane == row));
-    ++row;
-  };
-  for (std::uint32_t i = 0; i < sums.size(); ++i) {
-    if (!kit.upper) {
-      add_row(sums[i]);
-      continue;
-    }
-    // The halves of the warp have a row each.
-    const Value<f32> sum = read(sums, i);
-    const Value<f32> zero = k.constant<f32>(0.0f);
-    add_row(k.selp(zero, sum, *kit.upper));
-    add_row(k.selp(sum, zero, *kit.upper));
-  }
-  outputs.sums.push_back(k.var(*own));
+  outputs.sums.push_back(k.var(row_of_lane(kit, butterfly(kit, sums), sums.size())));
   outputs.pieces.push_back({*kit.out, 0, 1});
   const Pred lane = *kit.lane < kit.plan.warp_outputs();
   outputs.owner.emplace(kit.warp_k ? lane & (*kit.warp_k == 0u) : lane);

@@ -128,7 +128,15 @@ XWork work_of(const StagedX& layout, const Value<u32>& first, const Value<u32>& 
   if (regions == 0) return {step, t, region, t};
   const Value<u32> inside = region & (layout.regions() - 1);
   if (!by_halves) return {step, (t << regions) + inside, region, t};
-  // q6_k: t is a pair of blocks and a half of them; the region an odd block and a group.
+  // Repacked q8_0: t is a block of the part.
+  if (layout.format.groups == 1) {
+    return {step, t + (inside << log2_of(threads)), region, t << 1u};
+  }
+  // q6_k: t is a pair of blocks and a half of them; the region an odd block and a group. Where rows
+  // are repacked, a block instead of a pair.
+  if (layout.format.parts == 1) {
+    return {step, ((t >> 1u) << 3u) + (((t & 1u) << 2u) + inside), region, t << 1u};
+  }
   const Value<u32> even = (t >> 1u) << 1u;
   const Value<u32> block = even + (inside >> 2u);
   const Value<u32> half = (t & 1u) << 2u;

@@ -5,6 +5,7 @@
 #include "kernels/gemv/model.hpp"
 #include "kernels/gemv/partition.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -70,7 +71,7 @@ std::uint64_t factors_read(const GemvPlan& plan) noexcept {
   const std::uint64_t k = problem.k;
   const bool by_lane = problem.layout == GemvLayout::T;
   // Blocks of threads read x for all their rows together.
-  if (is_block_format(problem.weights)) return plan.strips() * k;
+  if (is_block_format(problem.weights)) return (keeps_x(plan) ? plan.blocks : plan.strips()) * k;
   const std::uint64_t readers = ceil_div(problem.n, by_lane ? lane_elements(plan) : plan.rows);
   if (plan.path != GemvPath::Bulk) return readers * k;
   const std::uint64_t copied = k / plan.step_elements() * plan.step_elements();
@@ -107,12 +108,40 @@ Weights weights_of_blocks(const GemvPlan& plan, const BlockFormat& format) noexc
   return all;
 }
 
+// Repacked rows: of each part of a step, a load of each array and one more of the low bits of q6_k.
+// Rows and arrays begin at sectors. A load has a row, or one for each half of the warp.
+Weights weights_of_repacked(const GemvPlan& plan, const BlockFormat& format) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const std::span<const BlockField> fields = repacked_fields(format.type);
+  const std::uint64_t blocks = problem.k / info(format.type).block_values;
+  const std::uint64_t step = std::uint64_t{format.parts} * format.part_blocks();
+  std::uint64_t loads = 0;
+  std::uint64_t row_sectors = 0;
+  // Blocks of a load of the array, which begins with a multiple of them.
+  const auto add = [&](const BlockField& field, std::uint64_t of_load, std::uint64_t times) {
+    for (std::uint64_t at = 0; at < blocks; at += of_load) {
+      loads += times;
+      row_sectors += sectors(at * field.bytes, std::min(of_load, blocks - at) * field.bytes);
+    }
+  };
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const bool low_bits = f == 0 && format.type == ElementType::q6_k;
+    add(fields[f], f == 0 ? format.part_blocks() : step, low_bits ? 2 : 1);
+  }
+  Weights all;
+  all.bytes = problem.n * bytes(problem.weights, problem.k);
+  all.requests = ceil_div(problem.n, kWarp / format.lanes) * loads;
+  all.sectors = problem.n * row_sectors;
+  all.matrix_bytes = problem.n * problem.row_bytes();
+  return all;
+}
+
 }  // namespace
 
 Weights weights(const GemvPlan& plan) noexcept {
   const GemvProblem& problem = plan.problem;
-  if (const BlockFormat* format = block_format(problem.weights, problem.k)) {
-    return weights_of_blocks(plan, *format);
+  if (const BlockFormat* format = block_format(problem)) {
+    return format->repacked ? weights_of_repacked(plan, *format) : weights_of_blocks(plan, *format);
   }
   const bool by_lane = problem.layout == GemvLayout::T;
   const std::uint64_t rows = by_lane ? problem.k : problem.n;

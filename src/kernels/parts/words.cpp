@@ -40,7 +40,7 @@ Floats load(KernelBuilder& k, const Ptr<b8, S>& at, ElementType type, std::uint3
 }
 
 template <class T, class Zero>
-std::vector<Value<T>> load_words_if(KernelBuilder& k, const Ptr<b8>& at, std::uint32_t count,
+std::vector<Value<T>> guarded_words(KernelBuilder& k, const Ptr<b8>& at, std::uint32_t count,
                                     const Pred& p, const Load& how, Zero zero) {
   std::vector<Value<T>> words;
   std::vector<Operand> into;
@@ -118,16 +118,21 @@ Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, ElementType type
   return load(k, at, type, count, Load{});
 }
 
+std::vector<Value<u32>> load_words_if(KernelBuilder& k, const Ptr<b8>& at, std::uint32_t count,
+                                      const Pred& p, const Load& how) {
+  return guarded_words<u32>(k, at, count, p, how, 0);
+}
+
 Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint32_t count,
                       const Pred& p, const Load& how) {
   Floats floats;
   floats.type = type;
   if (type == ElementType::f32) {
-    floats.whole = load_words_if<f32>(k, at, count, p, how, 0.0f);
+    floats.whole = guarded_words<f32>(k, at, count, p, how, 0.0f);
   } else if (count > 1) {
-    floats.pairs = load_words_if<u32>(k, at, count / 2, p, how, 0);
+    floats.pairs = guarded_words<u32>(k, at, count / 2, p, how, 0);
   } else {
-    const std::vector<Value<u16>> bits = load_words_if<u16>(k, at, 1, p, how, 0);
+    const std::vector<Value<u16>> bits = guarded_words<u16>(k, at, 1, p, how, 0);
     floats.pairs.push_back(k.cvt<u32>(bits[0]));
   }
   return floats;

@@ -29,6 +29,10 @@ struct Floats {
 /// and `cache` of `how` are used.
 [[nodiscard]] Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                                     std::uint32_t count, const Pred& p, const Load& how = {});
+/// 1, 2 or 4 words in the same way.
+[[nodiscard]] std::vector<Value<u32>> load_words_if(KernelBuilder& k, const Ptr<b8>& at,
+                                                    std::uint32_t count, const Pred& p,
+                                                    const Load& how = {});
 /// Any number of them with as few loads as `alignment`, in bytes, allows.
 [[nodiscard]] Floats load_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                               std::uint32_t count, std::uint32_t alignment, const Load& how = {});

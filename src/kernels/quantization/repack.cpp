@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kName = Describe<Repack>::text.name;
 constexpr std::uint32_t kThreads = 256;
-constexpr std::uint32_t kAlignment = 16;  // of arrays
+constexpr std::uint32_t kAlignment = 32;  // of arrays: a sector of DRAM
 constexpr std::uint32_t kUnit = 2;        // bytes that a thread copies, the alignment of blocks
 
 constexpr BlockField kQ40[] = {{2, 16}, {0, 2}};

@@ -26,7 +26,10 @@ OperandMemory make_memory(const Context& context, const KernelDescription& kerne
   const std::uint64_t count = kernel.elements_of(spec, i);
   std::vector<std::byte> elements;
   if (kernel.is_read_of(spec, i)) {
-    elements = random_elements(memory.type, count, info, options.seed * 977 + i);
+    const std::uint64_t seed = options.seed * 977 + i;
+    const RepackedRows rows = kernel.repacked_of(spec, i);
+    elements = rows.columns != 0 ? random_elements(rows, count, info, seed)
+                                 : random_elements(memory.type, count, info, seed);
   } else {
     // NaN in every float type.
     elements.assign(static_cast<std::size_t>(bytes(memory.type, count)), std::byte{0xff});
@@ -68,10 +71,15 @@ void add_memory(RandomCall& call, const Context& context, const KernelDescriptio
     memory->output = i;
   }
   const auto elements = memory->elements(memory->before);
-  std::vector<double> values = to_values(memory->type, elements);
+  const RepackedRows rows = kernel.repacked_of(spec, i);
+  const std::vector<std::byte> stored =
+      rows.columns != 0 ? stored_blocks(rows, elements) : std::vector<std::byte>();
+  const ElementType type = rows.columns != 0 ? rows.type : memory->type;
+  const std::span<const std::byte> plain = rows.columns != 0 ? stored : elements;
+  std::vector<double> values = to_values(type, plain);
   // What a reference does not set is not what the output held before.
   if (!kernel.is_read_of(spec, i)) std::fill(values.begin(), values.end(), 0.0);
-  call.host.all.push_back({info.name, std::move(values), magnitudes_of(memory->type, elements)});
+  call.host.all.push_back({info.name, std::move(values), magnitudes_of(type, plain)});
   call.call.operands.push_back(
       {info.name, {memory->buffer.address().value + memory->begin, elements.size()}, 0});
 }

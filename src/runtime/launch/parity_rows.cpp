@@ -56,6 +56,7 @@ ParityOperand operand_of(const ParitySpecs& specs, std::size_t single) {
   const bool memory = is_memory(specs.batched.arguments[operand.batched].role);
   if (operand.scalar && !memory) return operand;
   operand.type = specs.batched.type_of(specs.batched_spec.get(), operand.batched);
+  operand.repacked = specs.batched.repacked_of(specs.batched_spec.get(), operand.batched);
   operand.elements = operand.scalar ? 1 : specs.single.elements_of(specs.single_spec.get(), single);
   const std::uint64_t all = specs.batched.elements_of(specs.batched_spec.get(), operand.batched);
   operand.by_row = all == operand.elements * specs.rows;
@@ -108,6 +109,8 @@ ParityRows::ParityRows(const Device& device, const ParityPair& pair, const Parit
       numbers_[i] = random_scalar(info, seed);
     } else if (operand.written) {
       elements_[i].assign(static_cast<std::size_t>(bytes_of(operand, rows)), kNan);
+    } else if (operand.repacked.columns != 0) {
+      elements_[i] = random_elements(operand.repacked, operand.elements, info, seed);
     } else {
       elements_[i] = random_elements(operand.type, rows * operand.elements, info, seed);
     }
@@ -239,10 +242,13 @@ void ParityRows::compare_with_reference(std::uint32_t row, Verification& result)
       host.all.push_back({name, {numbers_[i]}, {}});
       continue;
     }
-    const std::vector<std::byte> elements = rows_of(i, row, 1);
-    std::vector<double> numbers = to_values(operand.type, elements);
+    const bool repacked = operand.repacked.columns != 0;
+    const std::vector<std::byte> elements =
+        repacked ? stored_blocks(operand.repacked, elements_[i]) : rows_of(i, row, 1);
+    const ElementType type = repacked ? operand.repacked.type : operand.type;
+    std::vector<double> numbers = to_values(type, elements);
     if (operand.written) std::fill(numbers.begin(), numbers.end(), 0.0);
-    host.all.push_back({name, std::move(numbers), magnitudes_of(operand.type, elements)});
+    host.all.push_back({name, std::move(numbers), magnitudes_of(type, elements)});
   }
   specs_.single.reference_of(specs_.single_spec.get(), host);
   const ErrorBound bound = specs_.single.bound_of(specs_.single_spec.get());

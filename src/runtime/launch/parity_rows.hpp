@@ -28,6 +28,7 @@ struct ParityOperand {
   bool scalar = false;  ///< of the twin; by row: memory of the batched kernel
   ElementType type = ElementType::f32;
   std::uint64_t elements = 0;  ///< of one row, or of the shared operand
+  RepackedRows repacked = {};  ///< of the shared operand
 };
 
 /// A pair with the parameters of one number of rows.

@@ -6,6 +6,7 @@
 #include "kernels/quantization/random_blocks.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "support/random_values.hpp"
 
 namespace ptxgen::inline v0 {
@@ -34,6 +35,34 @@ std::vector<std::byte> random_elements(ElementType type, std::uint64_t count,
                                        const ArgumentInfo& info, std::uint64_t seed) {
   if (is_block_format(type)) return random_blocks(type, count, info.low, info.high, seed);
   return to_elements(type, random_between(count, info, is_integral(type), seed));
+}
+
+std::vector<std::byte> random_elements(const RepackedRows& rows, std::uint64_t count,
+                                       const ArgumentInfo& info, std::uint64_t seed) {
+  const std::uint64_t number = count / repacked_bytes(rows.type, rows.columns);
+  const std::vector<std::byte> blocks =
+      random_elements(rows.type, number * rows.columns, info, seed);
+  std::vector<std::byte> repacked(static_cast<std::size_t>(count));
+  const std::size_t from = blocks.size() / number;
+  const std::size_t to = repacked.size() / number;
+  for (std::size_t row = 0; row < number; ++row) {
+    repack_row(rows.type, rows.columns, std::span(blocks).subspan(row * from, from),
+               std::span(repacked).subspan(row * to, to));
+  }
+  return repacked;
+}
+
+std::vector<std::byte> stored_blocks(const RepackedRows& rows,
+                                     std::span<const std::byte> repacked) {
+  const auto from = static_cast<std::size_t>(repacked_bytes(rows.type, rows.columns));
+  const auto to = static_cast<std::size_t>(bytes(rows.type, rows.columns));
+  const std::size_t number = repacked.size() / from;
+  std::vector<std::byte> blocks(number * to);
+  for (std::size_t row = 0; row < number; ++row) {
+    unpack_row(rows.type, rows.columns, repacked.subspan(row * from, from),
+               std::span(blocks).subspan(row * to, to));
+  }
+  return blocks;
 }
 
 double random_scalar(const ArgumentInfo& info, std::uint64_t seed) {

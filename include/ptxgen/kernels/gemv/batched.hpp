@@ -21,6 +21,7 @@ struct BatchedGemv {
   ElementType weights = ElementType::q4_k;  ///< as `GemvProblem::weights` with layout R
   ElementType x = ElementType::f32;         ///< as `GemvProblem::x`
   ElementType y = ElementType::f32;         ///< as `GemvProblem::y`
+  bool repacked = false;                    ///< as `GemvProblem::repacked`
 
   static constexpr std::uint32_t kMaxRows = 64;
 
@@ -55,19 +56,33 @@ struct Describe<BatchedGemv> {
       choice<&K::x, kGemvX>("x", "type of x: f32, or the weights'; with blocks any, or q8_1")
           .specializes(),
       choice<&K::y, kFloatTypes>("y", "type of y: f32, or the weights'; with blocks any float")
+          .specializes(),
+      flag<&K::repacked>("repacked",
+                         "rows of blocks are arrays of their fields, as repack has them")
           .specializes()};
-  static constexpr auto kMatrix = [](const K& spec) { return std::uint64_t{spec.k} * spec.n; };
+  static constexpr auto kMatrix = [](const K& spec) {
+    return spec.repacked ? spec.single().problem.matrix_bytes() : std::uint64_t{spec.k} * spec.n;
+  };
+  static constexpr auto kMatrixType = [](const K& spec) {
+    return spec.repacked ? ElementType::b8 : spec.weights;
+  };
+  static constexpr auto kRows = [](const K& spec) {
+    return spec.repacked ? RepackedRows{spec.weights, spec.k} : RepackedRows{};
+  };
   static constexpr auto kX = [](const K& spec) { return std::uint64_t{spec.k} * spec.m; };
   static constexpr auto kY = [](const K& spec) { return std::uint64_t{spec.n} * spec.m; };
   static constexpr auto kLoad = [](const K&) -> std::uint32_t { return 16; };
   static constexpr Row arguments[] = {
       Row::output("y", &O::y, &K::y, kY, "results; rows from m_dim on stay as they are")
           .read_if([](const K&) { return true; }),
-      Row::input("w", &O::w, &K::weights, kMatrix, "weights").aligned(kLoad),
+      Row::input("w", &O::w, OperandType<K>(kMatrixType), kMatrix, "weights")
+          .aligned(kLoad)
+          .repacked(kRows),
       Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kLoad),
       Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(1, 2)};
   static constexpr TwinOperand kRenamed[] = {{"a", "w"}};
   static constexpr KernelBatch batch{BatchStrategy::RegisterUnroll, "m", "dtype", kRenamed};
+  static KernelKey key(const K& spec);
   static Gemv twin(const K& spec) { return {spec.single()}; }
   /// k is the hidden size, rounded up to whole blocks of the weights.
   static K for_layer(K spec, const LayerSizes& sizes) {
@@ -80,14 +95,17 @@ struct Describe<BatchedGemv> {
   static void check(const K& spec, const O& operands);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
-  static constexpr K cases[] = {{1, 1, 1, ElementType::f32},
-                                {256, 33, 8},
-                                {4352, 19, 3, ElementType::q6_k},
-                                {576, 70, 16, ElementType::q4_1, ElementType::f16},
-                                {2080, 17, 4, ElementType::q8_0, ElementType::q8_1},
-                                {1000, 37, 7, ElementType::bf16, ElementType::bf16},
-                                {257, 300, 2, ElementType::f32},
-                                {70016, 3, 2, ElementType::q4_0}};
+  static constexpr K cases[] = {
+      {1, 1, 1, ElementType::f32},
+      {256, 33, 8},
+      {4352, 19, 3, ElementType::q6_k},
+      {576, 70, 16, ElementType::q4_1, ElementType::f16},
+      {2080, 17, 4, ElementType::q8_0, ElementType::q8_1},
+      {1000, 37, 7, ElementType::bf16, ElementType::bf16},
+      {257, 300, 2, ElementType::f32},
+      {70016, 3, 2, ElementType::q4_0},
+      {2080, 17, 8, ElementType::q8_0, ElementType::f32, ElementType::f32, true},
+      {4352, 19, 3, ElementType::q6_k, ElementType::f32, ElementType::f32, true}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -37,6 +37,9 @@ struct GemvGroup {
   bool bias = false;  ///< each matrix has one, of its n values
   /// Of a matrix for each warp. With more, x is read less often and takes more registers.
   std::uint32_t warp_rows = 2;
+  /// Matrices whose type has a repacked form are repacked rows, as `GemvProblem::repacked`; the
+  /// others are as stored.
+  bool repacked = false;
 
   struct Operands {
     DeviceRange y0{}, y1{}, y2{}, w0{}, w1{}, w2{}, bias0{}, bias1{}, bias2{}, x{};
@@ -44,6 +47,15 @@ struct GemvGroup {
 
   /// 2 or 3.
   [[nodiscard]] std::uint32_t matrices() const noexcept { return n2 == 0 ? 2 : 3; }
+  [[nodiscard]] ElementType type(std::uint32_t i) const noexcept {
+    return i == 0 ? w0 : i == 1 ? w1 : w2;
+  }
+  [[nodiscard]] std::uint32_t rows(std::uint32_t i) const noexcept {
+    return i == 0 ? n0 : i == 1 ? n1 : n2;
+  }
+  [[nodiscard]] bool is_repacked(std::uint32_t i) const noexcept;
+  /// Values of matrix i; bytes if it is repacked.
+  [[nodiscard]] std::uint64_t elements(std::uint32_t i) const noexcept;
   /// The plan of matrix i: its sums are those of `Gemv{plan}`.
   [[nodiscard]] GemvPlan plan(std::uint32_t i) const;
   [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
@@ -57,6 +69,29 @@ inline constexpr Word<GemvGate> kGemvGates[] = {{"none", GemvGate::None},
                                                 {"gelu", GemvGate::Gelu},
                                                 {"silu_precise", GemvGate::SiluPrecise},
                                                 {"gelu_precise", GemvGate::GeluPrecise}};
+
+namespace detail {
+
+/// Matrix `i` of a group.
+template <std::uint32_t i>
+constexpr ArgumentRow<GemvGroup> group_matrix(std::string_view name,
+                                              DeviceRange GemvGroup::Operands::*memory,
+                                              std::string_view doc) {
+  using K = GemvGroup;
+  constexpr auto type = [](const K& spec) {
+    return spec.is_repacked(i) ? ElementType::b8 : spec.type(i);
+  };
+  constexpr auto elements = [](const K& spec) { return spec.elements(i); };
+  constexpr auto rows = [](const K& spec) {
+    return spec.is_repacked(i) ? RepackedRows{spec.type(i), spec.k} : RepackedRows{};
+  };
+  constexpr auto load = [](const K&) -> std::uint32_t { return 16; };
+  return ArgumentRow<K>::input(name, memory, OperandType<K>(type), ElementCount<K>(elements), doc)
+      .aligned(load)
+      .repacked(rows);
+}
+
+}  // namespace detail
 
 template <>
 struct Describe<GemvGroup> {
@@ -80,10 +115,9 @@ struct Describe<GemvGroup> {
       choice<&K::gate, kGemvGates>("gate", "silu or gelu: y0 = act(y0) * y1").specializes(),
       flag<&K::bias>("bias", "n elements are added to each").specializes(),
       number<&K::warp_rows>("warp_rows", 2, 8, "rows of a matrix for each warp: 2, 4 or 8")
+          .specializes(),
+      flag<&K::repacked>("repacked", "matrices of a type that repack has are repacked rows")
           .specializes()};
-  static constexpr auto kW0 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n0; };
-  static constexpr auto kW1 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n1; };
-  static constexpr auto kW2 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n2; };
   static constexpr auto kSecond = [](const K& spec) { return spec.gate == GemvGate::None; };
   static constexpr auto kThird = [](const K& spec) { return spec.n2 != 0; };
   static constexpr auto kBias = [](const K& spec) { return spec.bias; };
@@ -93,9 +127,9 @@ struct Describe<GemvGroup> {
       Row::output("y0", &O::y0, &K::y, &K::n0, "first result"),
       Row::output("y1", &O::y1, &K::y, &K::n1, "second result").only_if(kSecond),
       Row::output("y2", &O::y2, &K::y, &K::n2, "third result").only_if(kThird),
-      Row::input("w0", &O::w0, &K::w0, kW0, "first matrix").aligned(kLoad),
-      Row::input("w1", &O::w1, &K::w1, kW1, "second matrix").aligned(kLoad),
-      Row::input("w2", &O::w2, &K::w2, kW2, "third matrix").aligned(kLoad).only_if(kThird),
+      detail::group_matrix<0>("w0", &O::w0, "first matrix"),
+      detail::group_matrix<1>("w1", &O::w1, "second matrix"),
+      detail::group_matrix<2>("w2", &O::w2, "third matrix").only_if(kThird),
       Row::input("bias0", &O::bias0, &K::y, &K::n0, "added to the first").only_if(kBias),
       Row::input("bias1", &O::bias1, &K::y, &K::n1, "added to the second").only_if(kBias),
       Row::input("bias2", &O::bias2, &K::y, &K::n2, "added to the third").only_if(kThirdBias),
@@ -153,6 +187,15 @@ struct Describe<GemvGroup> {
                                  .gate = GemvGate::GeluPrecise,
                                  .bias = true,
                                  .warp_rows = 8},
+                                {.k = 1280,
+                                 .n0 = 45,
+                                 .n1 = 45,
+                                 .n2 = 21,
+                                 .w0 = ElementType::q5_1,
+                                 .w1 = kQ4,
+                                 .w2 = kQ6,
+                                 .gate = GemvGate::Silu,
+                                 .repacked = true},
                                 // Of the first matrix more steps than of the second, and fewer.
                                 {.k = 512,
                                  .n0 = 40,

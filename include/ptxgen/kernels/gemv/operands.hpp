@@ -77,12 +77,20 @@ constexpr auto gemv_arguments() {
   constexpr auto n = [](const K& spec) { return std::uint64_t{problem_of(spec).n}; };
   constexpr auto matrix = [](const K& spec) {
     const GemvProblem& p = problem_of(spec);
+    if (p.repacked) return p.matrix_bytes();
     const std::uint64_t rows = p.layout == GemvLayout::T ? p.k : p.n;
     // Without overflow: the everyday case, in line.
     return (p.leading_dimension() | rows) >> 32 == 0 ? p.matrix_elements()
                                                      : saturated_matrix_elements(p);
   };
-  constexpr auto weights_type = [](const K& spec) { return problem_of(spec).weights; };
+  constexpr auto weights_type = [](const K& spec) {
+    const GemvProblem& p = problem_of(spec);
+    return p.repacked ? ElementType::b8 : p.weights;
+  };
+  constexpr auto rows = [](const K& spec) {
+    const GemvProblem& p = problem_of(spec);
+    return p.repacked ? RepackedRows{p.weights, p.k} : RepackedRows{};
+  };
   constexpr auto x_type = [](const K& spec) { return problem_of(spec).x; };
   constexpr auto y_type = [](const K& spec) { return problem_of(spec).y; };
   constexpr auto bias = [](const K& spec) { return problem_of(spec).bias; };
@@ -96,7 +104,7 @@ constexpr auto gemv_arguments() {
           .may_alias("residual")
           .read_if(scaled)
           .aligned(y_bytes),
-      Row::input("a", &O::a, type(weights_type), matrix, "weights").aligned(a_bytes),
+      Row::input("a", &O::a, type(weights_type), matrix, "weights").aligned(a_bytes).repacked(rows),
       Row::input("x", &O::x, type(x_type), k, "vector").aligned(x_bytes),
       Row::input("bias", &O::bias, type(y_type), n, "added to the result")
           .only_if(bias)
@@ -113,7 +121,10 @@ constexpr auto gemv_arguments() {
                                                   "no earlier work of the stream writes a")};
 }
 
-[[nodiscard]] constexpr std::uint32_t any_alignment(const GemvProblem&, std::size_t) { return 1; }
+/// Repacked rows are aligned to 16 bytes.
+[[nodiscard]] constexpr std::uint32_t any_alignment(const GemvProblem& problem, std::size_t of) {
+  return problem.repacked && of == 0 ? 16 : 1;
+}
 
 }  // namespace detail
 
@@ -148,6 +159,9 @@ struct Describe<GemvProblem> {
           .specializes(),
       number<&P::lda>("lda", 0, std::uint64_t{1} << 31,
                       "elements from row to row; 0: the row length")
+          .specializes(),
+      flag<&P::repacked>("repacked",
+                         "rows of blocks are arrays of their fields, as repack has them")
           .specializes(),
       flag<&P::scaled>("scaled", "alpha and beta").specializes(),
       flag<&P::bias>("bias", "n elements are added").specializes(),
@@ -187,7 +201,22 @@ struct Describe<GemvProblem> {
        .n = 17,
        .layout = GemvLayout::R,
        .weights = ElementType::q8_0,
-       .x = ElementType::q8_1}};
+       .x = ElementType::q8_1},
+      {.k = 2592, .n = 33, .layout = GemvLayout::R, .weights = ElementType::q4_0, .repacked = true},
+      {.k = 576, .n = 70, .layout = GemvLayout::R, .weights = ElementType::q4_1, .repacked = true},
+      {.k = 1056, .n = 9, .layout = GemvLayout::R, .weights = ElementType::q5_0, .repacked = true},
+      {.k = 1024, .n = 21, .layout = GemvLayout::R, .weights = ElementType::q5_1, .repacked = true},
+      {.k = 2080,
+       .n = 17,
+       .layout = GemvLayout::R,
+       .weights = ElementType::q8_0,
+       .x = ElementType::q8_1,
+       .repacked = true},
+      {.k = 4608,
+       .n = 33,
+       .layout = GemvLayout::R,
+       .weights = ElementType::q6_k,
+       .repacked = true}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -40,6 +40,10 @@ struct GemvProblem {
   ElementType y = ElementType::f32;
   /// Elements from one row of the matrix to the next; 0: the row length (T: n, R: k).
   std::uint64_t lda = 0;
+  /// Rows are repacked, as `repack_row` writes them: q4_0, q4_1, q5_0, q5_1, q8_0 or q6_k with
+  /// layout R and tight rows, aligned to 16 bytes. Lanes then load integers 16 bytes at a time, and
+  /// each sector once.
+  bool repacked = false;
   /// Alignment in bytes of the first weight, of x and of y (and bias and residual): a power of two,
   /// at least an element. Values above 16 count as 16.
   std::uint32_t a_alignment = 16;
@@ -58,6 +62,10 @@ struct GemvProblem {
     const std::uint64_t row = layout == GemvLayout::T ? n : k;
     return rows == 0 || row == 0 ? 0 : (rows - 1) * leading_dimension() + row;
   }
+  /// From a row of the matrix to the next, bytes.
+  [[nodiscard]] std::uint64_t row_bytes() const noexcept;
+  /// From the first byte of the matrix to behind the last.
+  [[nodiscard]] std::uint64_t matrix_bytes() const noexcept;
   friend bool operator==(const GemvProblem&, const GemvProblem&) = default;
 };
 

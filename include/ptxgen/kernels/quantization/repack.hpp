@@ -17,7 +17,7 @@ struct BlockField {
 };
 
 /// The arrays of a repacked row, in the order of the row: array f has field f of every block, one
-/// block after another, and starts at the next multiple of 16 bytes. Empty if the type has no
+/// block after another, and starts at the next multiple of 32 bytes. Empty if the type has no
 /// repacked form: blocks that are aligned to 16 bytes as stored do not need one.
 ///
 ///     q4_0   16 B of integers, d                q5_0   16 B of integers, 4 B of fifth bits, d
@@ -26,12 +26,11 @@ struct BlockField {
 ///                                                      16 B of scales, d
 [[nodiscard]] std::span<const BlockField> repacked_fields(ElementType type) noexcept;
 
-/// Where array `field` of a repacked row of `values` values starts, in bytes: a multiple of 16. For
+/// Where array `field` of a repacked row of `values` values starts, in bytes: a multiple of 32. For
 /// the number of fields: the size of the row.
 [[nodiscard]] std::uint64_t repacked_offset(ElementType type, std::uint64_t values,
                                             std::size_t field) noexcept;
-/// The bytes of a repacked row, a multiple of 16: as stored and at most 14 more for each array that
-/// is not the first.
+/// The bytes of a repacked row, a multiple of 32: as stored and at most 30 more for each array.
 [[nodiscard]] std::uint64_t repacked_bytes(ElementType type, std::uint64_t values) noexcept;
 
 /// Writes the blocks of one row of `values` values into arrays. The blocks are `bytes(type,
