@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli_common/device_choice.hpp"
+
 namespace ptxgen::cli {
 
 struct BenchKernelOptions {
@@ -14,8 +16,7 @@ struct BenchKernelOptions {
   std::string warmup;                 ///< empty: 10, on the emulator 1
   std::uint64_t rounds = 5;
   std::uint64_t seed = 0;
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   bool json = false;
 };
 
