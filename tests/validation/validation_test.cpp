@@ -125,7 +125,7 @@ TEST_CASE("the ranking of T 1024 is that of its terms") {
     // first load misses the L2.
     const ptx::MeasuredRates& rates = v100().measured;
     const double used = terms.dram / (one.us() - terms.reduction);
-    const double start_ns = 300e3 / v100().clock_mhz;
+    const double start_ns = rates_of(v100()).start_ns;
     const double growth = rates.growth_ns / (rates.latency_ns - start_ns) * used * used;
     const double loaded = std::max(largest, terms.latency * (1 + growth));
     CHECK(one.us() <= 1.13 * loaded + terms.reduction + 0.25e-3 * rates.latency_ns);
