@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "model/format.hpp"
 #include "model/tensors.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 
