@@ -238,7 +238,7 @@ TEST_CASE("a session is saved, and restored into another one", "[capi]") {
   CHECK(ptxgen_session_restore(to, saved.data(), bytes) == PTXGEN_ERROR_IO);
   CHECK(error_code(to) == "bad-session");
   CHECK(ptxgen_session_restore(to, nullptr, 8) == PTXGEN_ERROR_USAGE);
-  CHECK(error_message(to) == "saved is null");
+  CHECK(error_message(to) == "saved is NULL");
   CHECK(position_of(to) == position);
 }
 

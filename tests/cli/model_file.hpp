@@ -1,4 +1,4 @@
-// tests/cli/model_file.hpp - a model of the alphabet, and calls of ptxgen with it
+// tests/cli/model_file.hpp - the alphabet model, and calls of ptxgen with it
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -131,8 +131,8 @@ TEST_CASE("the ranking of T 1024 is that of its terms") {
     CHECK(one.us() <= 1.13 * loaded + terms.reduction + 0.25e-3 * rates.latency_ns);
     CHECK(terms.dram == Approx(plans.front().prediction.terms.dram));
   }
-  // Ties of 0.4 % apart, ranks are in the order of the times.
-  for (std::size_t i = 1; i < 12; ++i) CHECK(plans[i].us() >= plans[i - 1].us() * 0.996);
+  // Ties of 0.1 % apart, ranks are in the order of the times.
+  for (std::size_t i = 1; i < 12; ++i) CHECK(plans[i].us() >= plans[i - 1].us() * 0.998);
   CHECK(plans[0].plan.blocks == 80);
   CHECK(plans[0].plan.unroll == 14);
   // GPGPU-Sim 4.2: 7.18 us with all SMs at work, 6.95 with half of them.

@@ -1,5 +1,4 @@
 // src/cli/commands/gemv.cpp - ptxgen gemv: generate, check, run, compare
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -137,24 +136,18 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
   return result;
 }
 
-std::string number(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
-  return {text, end.ptr};
-}
+std::string number(double value) { return format_text("{:.4g}", value); }
 
 std::string described(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   std::string text;
   const auto row = [&text](std::string_view name, const std::string& value) {
-    text += name;
-    text.append(name.size() < 20 ? 20 - name.size() : 1, ' ');
-    text += value + "\n";
+    text += format_text("{:<19} {}\n", name, value);
   };
   const LaunchGeometry& geometry = outcome.geometry;
   const Verification& result = outcome.result;
   row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
       format_text("{}, seed {}", to_text(job.problem), job.seed));
-  row("kernel", result.kernel + " (" + outcome.result.reason + ")");
+  row("kernel", result.kernel + " (" + result.reason + ")");
   if (outcome.plan) row("plan", to_text(*outcome.plan));
   if (outcome.prediction) {
     row("predicted", fixed(outcome.prediction->isolated_us, 2) + " us, " +
