@@ -73,7 +73,7 @@ class Tree:
                     self.texts[name] = path.read_text(encoding="utf-8")
         self.includes = {name: [self.resolved(target) for target in INCLUDE.findall(text)]
                          for name, text in self.texts.items()}
-        self.seen = {}
+        self.seen, self.parts = {}, {}
         self.cmake = re.findall(r"[\w/.]+", (source / CMAKE).read_text(encoding="utf-8"))
 
     def resolved(self, target):
@@ -81,6 +81,14 @@ class Tree:
             if folder + target in self.texts:
                 return folder + target
         return target
+
+    def read(self, name):
+        """The code of a file without enumerations, and its strings of one word."""
+        if name not in self.parts:
+            code, prose = split(self.texts[name])
+            strings = re.findall(r'"(\w+)"', re.sub(r"//.*|/\*.*?\*/", "", prose))
+            self.parts[name] = (ENUM.sub("", code), set(strings))
+        return self.parts[name]
 
     def visible(self, name):
         """The files that `name` includes, directly or not."""
@@ -143,14 +151,12 @@ def read_kernels(tree):
 
 def names_it(kernel, tree, name):
     """Whether a file includes the kernel's header, names its type, or has its entry in a string."""
-    code, prose = split(tree.texts[name])
-    strings = set(re.findall(r'"(\w+)"', re.sub(r"//.*|/\*.*?\*/", "", prose)))
+    code, strings = tree.read(name)
     knows_kernels = not tree.visible(name).isdisjoint((UMBRELLA, DESCRIPTION))
     if kernel.header in tree.includes[name] or knows_kernels and strings & kernel.entries:
         return True
     if kernel.header not in tree.visible(name):
         return False
-    code = ENUM.sub("", code)
     return any(re.search(rf"(?<!::)\b{word}\b|\bptxgen::{word}\b", code) for word in kernel.names)
 
 
