@@ -2,7 +2,7 @@
 //
 // usage: accuracy_page > docs/accuracy.md           every 2^8-th f32 for the functions
 //        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says
-//        accuracy_page --all                        every f32, against the bounds; an hour
+//        accuracy_page --all [FUNCTION..]           every f32, against the bounds
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -45,15 +45,31 @@ Lines functions(test::MathRig& rig) {
   return lines;
 }
 
-/// Every f32: prints each function's line and how many values it had.
-bool check_all(test::MathRig& rig) {
+/// Every f32: prints each line of the function and how many values it had.
+bool check_function(test::MathRig& rig, std::span<const MathBound> bounds) {
+  const std::vector<test::MathError> worst = test::largest_errors(rig, bounds, 1);
   bool good = true;
-  for (const MathBound& bound : kMathBounds) {
-    const test::MathError worst = test::largest_error(rig, bound, 1);
-    const bool within = worst.ulp <= bound.ulp;
-    std::cout << key_of(bound) << number(worst.ulp) << " | " << worst.values << " values"
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const bool within = worst[i].ulp <= bounds[i].ulp;
+    std::cout << key_of(bounds[i]) << number(worst[i].ulp) << " | " << worst[i].values << " values"
               << (within ? "" : ", BEYOND THE BOUND") << std::endl;
     good = good && within;
+  }
+  return good;
+}
+
+/// The functions of these names; without one all.
+bool check_all(test::MathRig& rig, std::span<char*> names) {
+  bool good = true;
+  const std::span bounds(kMathBounds);
+  for (std::size_t first = 0; first < bounds.size();) {
+    const std::string_view function = bounds[first].function;
+    std::size_t end = first;
+    while (end < bounds.size() && bounds[end].function == function) ++end;
+    if (names.empty() || std::find(names.begin(), names.end(), function) != names.end()) {
+      good = check_function(rig, bounds.subspan(first, end - first)) && good;
+    }
+    first = end;
   }
   return good;
 }
@@ -139,7 +155,15 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 3 && std::string_view(argv[1]) == "--check") return check(rig, argv[2]) ? 0 : 1;
-  if (argc == 2 && std::string_view(argv[1]) == "--all") return check_all(rig) ? 0 : 1;
-  std::cerr << "usage: accuracy_page [--check FILE | --all]\n";
+  const std::span names(argv + std::min(argc, 2), argv + argc);
+  const bool known = std::all_of(names.begin(), names.end(), [](std::string_view name) {
+    return std::ranges::find(kMathBounds, name, &MathBound::function) != std::end(kMathBounds);
+  });
+  if (argc >= 2 && std::string_view(argv[1]) == "--all" && known) {
+    return check_all(rig, names) ? 0 : 1;
+  }
+  std::cerr << "usage: accuracy_page [--check FILE | --all [FUNCTION..]]\nfunctions:";
+  for (const test::MathFunction& function : test::kMathFunctions) std::cerr << ' ' << function.name;
+  std::cerr << '\n';
   return 2;
 }

@@ -55,7 +55,10 @@ std::vector<Ranked> ranked_plans() {
     if (plans.size() == kCandidates) break;
     plans.push_back({plans.size() + 1, candidate.plan, candidate.prediction});
   }
+  // The plan that the simulator ran.
   GemvPlan plan = plans.front().plan;
+  plan.warps_out = 1;
+  plan.warps_k = 4;
   plan.unroll = 14;
   for (const std::uint32_t blocks : kFewBlocks) {
     plan.blocks = blocks;

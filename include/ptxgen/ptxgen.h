@@ -851,6 +851,37 @@ PTXGEN_API ptxgen_status ptxgen_session_position(const ptxgen_session* session, 
 /// Forgets the tokens of a sequence from `position` on.
 PTXGEN_API ptxgen_status ptxgen_session_truncate(ptxgen_session* session, uint32_t sequence,
                                                  uint32_t position) PTXGEN_NOEXCEPT;
+/// Positions, keys and values of all sequences, for ptxgen_session_restore on a session of the same
+/// model, cache type and number of sequences, in any process: writes the number of bytes and the
+/// first `capacity` of them. Each call copies from the device. Logits are not part of it.
+PTXGEN_API ptxgen_status ptxgen_session_save(const ptxgen_session* session, void* saved,
+                                             size_t capacity, size_t* bytes) PTXGEN_NOEXCEPT;
+/// Replaces the tokens of all sequences. Bytes that are not those of such a session, or longer than
+/// this one's context: PTXGEN_ERROR_IO, "bad-session", and nothing is changed.
+PTXGEN_API ptxgen_status ptxgen_session_restore(ptxgen_session* session, const void* saved,
+                                                size_t bytes) PTXGEN_NOEXCEPT;
+
+#define PTXGEN_NO_LAYER 0xffffffffu
+/// A tensor that a token or a chunk of a prompt produced. The names and their columns are those of
+/// model::LayerTensor (docs/generate.md): "embedding", of each layer "attn_norm", "q", "k", "v",
+/// "q_rope", "attn", "attn_out", "ffn_norm", "ffn_gate" and "ffn_out", then "output_norm",
+/// "logits".
+typedef struct ptxgen_layer_tensor {
+  size_t struct_bytes;
+  uint32_t layer;  ///< PTXGEN_NO_LAYER: of none
+  uint32_t rows;   ///< of the prompt's chunk, or the sequences
+  uint32_t columns;
+  uint32_t position;    ///< of the first row, in the prompt's sequence
+  const char* name;     ///< name and values are valid during the call
+  const float* values;  ///< [rows][columns]
+} ptxgen_layer_tensor;
+/// Must not throw, and of the session's functions it may call those that change nothing.
+typedef void (*ptxgen_layer_callback)(void* user, const ptxgen_layer_tensor* tensor);
+/// Calls back for every tensor of later prefills and decodes; NULL ends it. Meanwhile nothing is
+/// captured and every launch is waited for.
+PTXGEN_API ptxgen_status ptxgen_session_observe(ptxgen_session* session,
+                                                ptxgen_layer_callback callback,
+                                                void* user) PTXGEN_NOEXCEPT;
 
 /// How a token is drawn: top-k, top-p, min-p, temperature, in this order.
 typedef struct ptxgen_generate_options {

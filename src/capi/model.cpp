@@ -52,12 +52,19 @@ struct ptxgen_model : Handle {
       : Handle(kKind), shared(std::move(of)) {}
 };
 
+/// Adapter from LayerObserver to a C callback.
+struct LayerReceiver {
+  ptxgen_layer_callback callback = nullptr;
+  void* user = nullptr;
+};
+
 struct ptxgen_session : Handle {
   static constexpr auto kKind = Kind::Session;
   std::shared_ptr<const SharedModel> shared;
   /// A session is used by one thread at a time. A callback of `generate` may read it.
   mutable std::recursive_mutex mutex;
   mutable model::Session session;
+  LayerReceiver layers;
 
   ptxgen_session(std::shared_ptr<const SharedModel> of, const model::SessionOptions& options)
       : Handle(kKind), shared(std::move(of)), session(shared->model, options) {}
@@ -119,6 +126,14 @@ std::int32_t to_c(model::StopReason reason) noexcept {
                 static_cast<int>(model::StopReason::ContextFull) == PTXGEN_STOP_CONTEXT &&
                 static_cast<int>(model::StopReason::Caller) == PTXGEN_STOP_CALLER);
   return static_cast<std::int32_t>(reason);
+}
+
+void receive_layer(void* to, const model::LayerTensor& tensor) {
+  const auto& receiver = *static_cast<const LayerReceiver*>(to);
+  const std::string name(tensor.name);
+  const ptxgen_layer_tensor out{sizeof out,      tensor.layer, tensor.rows,         tensor.columns,
+                                tensor.position, name.c_str(), tensor.values.data()};
+  receiver.callback(receiver.user, &out);
 }
 
 /// Runs a call on a session that no other thread uses meanwhile.
@@ -278,6 +293,28 @@ ptxgen_status ptxgen_session_position(const ptxgen_session* session, uint32_t se
 ptxgen_status ptxgen_session_truncate(ptxgen_session* session, uint32_t sequence,
                                       uint32_t position) noexcept {
   return on_session(session, [&](model::Session& on) { on.truncate(position, sequence); });
+}
+
+ptxgen_status ptxgen_session_save(const ptxgen_session* session, void* saved, size_t capacity,
+                                  size_t* bytes) noexcept {
+  return on_session(session, [&](const model::Session& on) {
+    write_elements(on.save(), static_cast<std::byte*>(saved), capacity, bytes, "saved", "bytes");
+  });
+}
+
+ptxgen_status ptxgen_session_restore(ptxgen_session* session, const void* saved,
+                                     size_t bytes) noexcept {
+  return on_session(session, [&](model::Session& on) {
+    on.restore(need_array(static_cast<const std::byte*>(saved), bytes, "saved"));
+  });
+}
+
+ptxgen_status ptxgen_session_observe(ptxgen_session* session, ptxgen_layer_callback callback,
+                                     void* user) noexcept {
+  return on_session(session, [&](model::Session& on) {
+    session->layers = {callback, user};
+    on.observe({callback != nullptr ? receive_layer : nullptr, &session->layers});
+  });
 }
 
 ptxgen_status ptxgen_session_generate(ptxgen_session* session, const uint32_t* prompt, size_t count,

@@ -1,6 +1,7 @@
 // src/cli_common/device_choice.cpp - the device that a command runs on
 #include "cli_common/device_choice.hpp"
 
+#include "cli_common/command_line.hpp"
 #include "cli_common/nearest.hpp"
 #include "cli_common/program.hpp"
 #include "ptxgen/driver/emulated.hpp"
@@ -85,6 +86,11 @@ Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu, const Settin
   // A generic part, which no name of Device::open stands for.
   return Device::open(driver::emulated::table(), driver::emulated::add_gpu(gpu),
                       DeviceKind::Emulator, settings);
+}
+
+void DeviceOptions::add_to(Command& command) {
+  command.add_option("--device", device, "auto, emulator or cuda:N");
+  command.add_option("--gpu", gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
 }
 
 ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device, const Settings& settings) {

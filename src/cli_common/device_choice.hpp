@@ -10,6 +10,8 @@
 
 namespace ptxgen::cli {
 
+class Command;
+
 /// The device of `--device`, else of PTXGEN_DEVICE, with "auto" resolved.
 struct DeviceChoice {
   bool emulator = true;
@@ -43,5 +45,19 @@ struct DeviceChoice {
 /// Opens the device; `gpu` is the GPU that the emulator models. Throws `Error` as Device::open.
 [[nodiscard]] Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu,
                                  const Settings& settings);
+
+/// `--device` and `--gpu` of a command that launches kernels. All throw as the functions above.
+struct DeviceOptions {
+  std::string device;
+  std::string gpu;
+
+  void add_to(Command& command);
+  [[nodiscard]] DeviceChoice choice(const Settings& settings) const {
+    return choose_device(device, gpu.empty() ? "" : "--gpu", settings);
+  }
+  [[nodiscard]] Device open(const DeviceChoice& choice, const Settings& settings) const {
+    return open_device(choice, chosen_gpu(gpu, choice, {}), settings);
+  }
+};
 
 }  // namespace ptxgen::cli

@@ -1,10 +1,10 @@
 // src/model/cursor.cpp - checked reads of little-endian bytes
 #include "model/cursor.hpp"
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gguf {
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "model/format.hpp"
 #include "model/forward.hpp"
 #include "model/tensors.hpp"
 #include "ptxgen/driver/emulated.hpp"
@@ -14,7 +15,6 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/tokens/embedding.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

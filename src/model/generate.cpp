@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "model/format.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "model/file_state.hpp"
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "model/value_reader.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gguf {
 

@@ -1,8 +1,8 @@
 // src/model/model.cpp - the weights of a decoder on a device
 #include "ptxgen/model/model.hpp"
 
+#include "model/format.hpp"
 #include "model/model_state.hpp"
-#include "support/format.hpp"
 #include "support/hash.hpp"
 
 namespace ptxgen::inline v0::model {

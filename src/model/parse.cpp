@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "model/file_state.hpp"
+#include "model/format.hpp"
 #include "model/value_reader.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gguf {
 

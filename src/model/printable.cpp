@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "support/format.hpp"
+#include "model/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -45,13 +45,13 @@ bool is_invisible(std::uint32_t code) {
 }
 
 std::string shown(Character character, std::string_view text) {
-  if (character.bytes == 0) return format_text("\\x{:02x}", byte_at(text, 0));
+  if (character.bytes == 0) return gguf::format_text("\\x{:02x}", byte_at(text, 0));
   const std::uint32_t code = character.code;
   if (code == '\n') return "\\n";
   if (code == '\t') return "\\t";
-  if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return format_text("\\x{:02x}", code);
+  if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return gguf::format_text("\\x{:02x}", code);
   if (code == '\\' || code == '"') return {'\\', text[0]};
-  if (is_invisible(code)) return format_text("\\u{:04x}", code);
+  if (is_invisible(code)) return gguf::format_text("\\u{:04x}", code);
   return std::string(text.substr(0, character.bytes));
 }
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "model/format.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -2,8 +2,8 @@
 #include <bit>
 #include <cstring>
 
+#include "model/format.hpp"
 #include "model/session_state.hpp"
-#include "support/format.hpp"
 #include "support/hash.hpp"
 
 namespace ptxgen::inline v0::model {

@@ -1,8 +1,8 @@
 // src/model/session.cpp - the interface of a session
 #include "ptxgen/model/session.hpp"
 
+#include "model/format.hpp"
 #include "model/session_state.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

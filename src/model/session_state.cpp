@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "model/format.hpp"
 #include "ptxgen/kernels/attention/cache_types.hpp"
 #include "ptxgen/kernels/gemv/batched.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "model/file_state.hpp"
+#include "model/format.hpp"
 #include "model/printable.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gguf {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/tokens/embedding.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -1,7 +1,7 @@
 // src/model/value_reader.cpp - metadata values from checked bytes
 #include "model/value_reader.hpp"
 
-#include "support/format.hpp"
+#include "model/format.hpp"
 
 namespace ptxgen::inline v0::gguf {
 

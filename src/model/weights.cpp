@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "model/format.hpp"
 #include "model/tensors.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -6,7 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <span>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "ptxgen/builder.hpp"
@@ -82,38 +86,93 @@ struct MathError {
   std::size_t values = 0;
 };
 
-/// Adds the errors of `x`.
-inline void add_errors(MathRig& rig, const MathBound& bound, const std::vector<float>& x,
-                       MathError& worst) {
-  const MathFunction& function = math_function(bound.function);
-  const std::vector<float> y = values_of(rig, math_code(bound.function, bound.accuracy), x);
-  worst.values += x.size();
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double exact = function.exact(double{x[i]});
-    const double error = std::max(0.0, std::abs(double{y[i]} - exact) - bound.absolute);
-    const double ulps = error / unit_in_last_place(ElementType::f32, exact);
-    if (ulps <= worst.ulp) continue;
-    worst.ulp = std::isnan(ulps) ? INFINITY : ulps;
-    worst.at = x[i];
+/// `work(begin, end)` for parts of [0, count), one for each thread of the host.
+template <class Work>
+void in_parallel(std::size_t count, const Work& work) {
+  const std::size_t parts = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < parts; ++i) {
+    threads.emplace_back(
+        [&work, begin = count * i / parts, end = count * (i + 1) / parts] { work(begin, end); });
   }
 }
 
-/// Over every `stride`-th bit pattern of f32; a power of two up to 2^16.
-inline MathError largest_error(MathRig& rig, const MathBound& bound, std::uint64_t stride) {
-  constexpr std::size_t kLaunch = std::size_t{1} << 22;
-  MathError worst;
+inline bool is_argument(const MathBound& bound, float x) noexcept {
+  return x >= bound.low && x <= bound.high;
+}
+
+/// Adds the error of the result `y` of `x`. A NaN is an infinite error.
+inline void add_error(const MathBound& bound, float x, float y, double exact, MathError& worst) {
+  ++worst.values;
+  const double error = std::abs(double{y} - exact) - bound.absolute;
+  // No unit in the last place is smaller.
+  if (error <= worst.ulp * std::abs(exact) * 0x1p-24) return;
+  const double ulps = error / unit_in_last_place(ElementType::f32, exact);
+  if (ulps <= worst.ulp) return;
+  worst.ulp = std::isnan(ulps) ? INFINITY : ulps;
+  worst.at = x;
+}
+
+/// Arguments of one function, and the results in fp64.
+struct MathSamples {
   std::vector<float> x;
+  std::vector<double> exact;
+
+  explicit MathSamples(std::vector<float> arguments, const MathFunction& function)
+      : x(std::move(arguments)), exact(x.size()) {
+    in_parallel(x.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) exact[i] = function.exact(double{x[i]});
+    });
+  }
+};
+
+/// Adds the errors of one form of the function.
+inline void add_errors(MathRig& rig, const MathBound& bound, const MathSamples& samples,
+                       MathError& worst) {
+  const std::vector<float>& x = samples.x;
+  if (std::none_of(x.begin(), x.end(), [&](float value) { return is_argument(bound, value); })) {
+    return;
+  }
+  const std::vector<float> y = values_of(rig, math_code(bound.function, bound.accuracy), x);
+  std::mutex mutex;
+  in_parallel(x.size(), [&](std::size_t begin, std::size_t end) {
+    MathError part{worst.ulp, worst.at, 0};
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_argument(bound, x[i])) add_error(bound, x[i], y[i], samples.exact[i], part);
+    }
+    const std::lock_guard lock(mutex);
+    part.values += worst.values;
+    worst = part.ulp > worst.ulp ? part : MathError{worst.ulp, worst.at, part.values};
+  });
+}
+
+/// Over every `stride`-th bit pattern of f32; a power of two up to 2^16. `bounds` are of one
+/// function, whose fp64 results they share.
+inline std::vector<MathError> largest_errors(MathRig& rig, std::span<const MathBound> bounds,
+                                             std::uint64_t stride) {
+  constexpr std::size_t kLaunch = std::size_t{1} << 22;
+  const MathFunction& function = math_function(bounds.front().function);
+  std::vector<MathError> worst(bounds.size());
+  std::vector<float> x;
+  const auto add = [&] {
+    const MathSamples samples(std::exchange(x, {}), function);
+    for (std::size_t i = 0; i < bounds.size(); ++i) add_errors(rig, bounds[i], samples, worst[i]);
+  };
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += stride) {
     // The low bits vary too.
     const std::uint64_t low = (bits >> 16) & 0xff & (stride - 1);
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits | low));
-    if (value >= bound.low && value <= bound.high) x.push_back(value);
-    if (x.size() < kLaunch) continue;
-    add_errors(rig, bound, x, worst);
-    x.clear();
+    if (std::any_of(bounds.begin(), bounds.end(),
+                    [&](const MathBound& bound) { return is_argument(bound, value); })) {
+      x.push_back(value);
+    }
+    if (x.size() == kLaunch) add();
   }
-  if (!x.empty()) add_errors(rig, bound, x, worst);
+  if (!x.empty()) add();
   return worst;
+}
+inline MathError largest_error(MathRig& rig, const MathBound& bound, std::uint64_t stride) {
+  return largest_errors(rig, {&bound, 1}, stride).front();
 }
 
 }  // namespace ptxgen::test

@@ -203,6 +203,90 @@ TEST_CASE("generate calls back for every token, and stops for a reason", "[capi]
   CHECK(error_code(session) == "bad-option");
 }
 
+TEST_CASE("a session is saved, and restored into another one", "[capi]") {
+  const Opened opened;
+  OwnedSession from;
+  OwnedSession to;
+  good(ptxgen_session_create(opened.model, nullptr, &from), opened.model);
+  good(ptxgen_session_create(opened.model, nullptr, &to), opened.model);
+  const std::vector<std::uint32_t> prompt = tokens_of(opened.model, "abcd");
+  good(ptxgen_session_prefill(from, 0, prompt.data(), prompt.size()), from);
+  std::size_t bytes = 0;
+  good(ptxgen_session_save(from, nullptr, 0, &bytes), from);
+  std::vector<unsigned char> saved(bytes + 1, 0xee);
+  good(ptxgen_session_save(from, saved.data(), bytes, &bytes), from);
+  CHECK(saved.back() == 0xee);
+  saved.pop_back();
+  REQUIRE(saved.size() == bytes);
+  good(ptxgen_session_restore(to, saved.data(), bytes), to);
+  CHECK(position_of(to) == position_of(from));
+  // The next token has the same logits in both.
+  const std::uint32_t next = A::letter('e');
+  std::vector<float> logits[2];
+  for (ptxgen_session* session : {from.handle, to.handle}) {
+    std::vector<float>& of = logits[session == to.handle ? 1 : 0];
+    of.resize(A::kVocabulary);
+    std::size_t count = 0;
+    good(ptxgen_session_decode(session, &next, 1), session);
+    good(ptxgen_session_logits(session, 0, of.data(), of.size(), &count), session);
+  }
+  CHECK(logits[0] == logits[1]);
+
+  // What is no such session changes nothing.
+  saved[bytes / 2] ^= 1;
+  const std::uint32_t position = position_of(to);
+  CHECK(ptxgen_session_restore(to, saved.data(), bytes) == PTXGEN_ERROR_IO);
+  CHECK(error_code(to) == "bad-session");
+  CHECK(ptxgen_session_restore(to, nullptr, 8) == PTXGEN_ERROR_USAGE);
+  CHECK(error_message(to) == "saved is NULL");
+  CHECK(position_of(to) == position);
+}
+
+TEST_CASE("an observer receives every tensor of a token", "[capi]") {
+  const Opened opened;
+  OwnedSession session;
+  good(ptxgen_session_create(opened.model, nullptr, &session), opened.model);
+  struct Seen {
+    std::vector<std::string> names;
+    std::vector<float> logits;
+    std::uint32_t position = 0;
+    const ptxgen_session* session = nullptr;
+  } seen;
+  seen.session = session;
+  const ptxgen_layer_callback receive = [](void* user, const ptxgen_layer_tensor* tensor) {
+    auto& to = *static_cast<Seen*>(user);
+    CHECK(tensor->struct_bytes == sizeof *tensor);
+    const bool of_layer = tensor->layer != PTXGEN_NO_LAYER;
+    to.names.push_back((of_layer ? std::to_string(tensor->layer) + "." : "") + tensor->name);
+    if (std::string_view(tensor->name) == "ffn_out") CHECK(tensor->columns == A::kWidth);
+    if (std::string_view(tensor->name) == "logits") {
+      to.logits.assign(tensor->values, tensor->values + tensor->columns);
+      to.position = tensor->position;
+    }
+    std::uint32_t position = 0;  // reading the session is allowed
+    good(ptxgen_session_position(to.session, 0, &position), to.session);
+  };
+  good(ptxgen_session_observe(session, receive, &seen), session);
+  const std::vector<std::uint32_t> prompt = tokens_of(opened.model, "ab");
+  good(ptxgen_session_prefill(session, 0, prompt.data(), prompt.size()), session);
+  const std::uint32_t token = A::letter('c');
+  seen.names.clear();
+  good(ptxgen_session_decode(session, &token, 1), session);
+  CHECK(seen.names.front() == "embedding");
+  CHECK(std::ranges::count(seen.names, "0.attn_norm") == 1);
+  CHECK(std::ranges::count(seen.names, "1.ffn_out") == (A::kLayers > 1 ? 1 : 0));
+  CHECK(seen.names.back() == "logits");
+  CHECK(seen.position == prompt.size());
+  std::vector<float> logits(A::kVocabulary);
+  std::size_t count = 0;
+  good(ptxgen_session_logits(session, 0, logits.data(), logits.size(), &count), session);
+  CHECK(seen.logits == logits);
+  good(ptxgen_session_observe(session, nullptr, nullptr), session);
+  seen.names.clear();
+  good(ptxgen_session_decode(session, &token, 1), session);
+  CHECK(seen.names.empty());
+}
+
 TEST_CASE("text and tokens of a model", "[capi]") {
   const Opened opened;
   CHECK(tokens_of(opened.model, "ab", PTXGEN_TOKENIZE_PLAIN) ==

@@ -111,6 +111,9 @@ std::map<std::string, Call> all_null() {
       {"session_greedy", [] { return ptxgen_session_greedy(nullptr, 0, nullptr); }},
       {"session_position", [] { return ptxgen_session_position(nullptr, 0, nullptr); }},
       {"session_truncate", [] { return ptxgen_session_truncate(nullptr, 0, 0); }},
+      {"session_save", [] { return ptxgen_session_save(nullptr, nullptr, 0, nullptr); }},
+      {"session_restore", [] { return ptxgen_session_restore(nullptr, nullptr, 0); }},
+      {"session_observe", [] { return ptxgen_session_observe(nullptr, nullptr, nullptr); }},
       {"session_generate",
        [] {
          return ptxgen_session_generate(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr);

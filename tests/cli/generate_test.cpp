@@ -4,8 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "model/alphabet_model.hpp"
-#include "program.hpp"
+#include "model_file.hpp"
 #include "support/harness.hpp"
 #include "support/npy.hpp"
 
@@ -15,23 +14,13 @@ using nlohmann::json;
 
 namespace {
 
-struct Model {
-  TemporaryDirectory folder;
-  std::string path = folder.file("alphabet.gguf");
-  explicit Model(AlphabetOptions options = {}) {
-    write_file(path, AlphabetModel(std::move(options)).bytes());
-  }
+struct Model : ModelFile {
+  using ModelFile::ModelFile;
   [[nodiscard]] SubprocessResult generate(std::vector<std::string> options) const {
-    options.insert(options.begin(), {"generate", path});
-    return ptxgen_program(options);
+    return run("generate", std::move(options));
   }
   [[nodiscard]] json generate_json(std::vector<std::string> options) const {
-    options.emplace_back("--json");
-    const auto result = generate(std::move(options));
-    INFO(result.err);
-    REQUIRE(result.exit_code == 0);
-    CHECK(!contains(result.err, "tokens/s"));  // progress only, if that took long
-    return json::parse(result.out);
+    return run_json("generate", std::move(options));
   }
   // The message of a call that is refused.
   [[nodiscard]] std::string refusal(std::vector<std::string> options) const {
@@ -47,12 +36,6 @@ std::string floats_of(const std::string& file, std::vector<std::uint64_t> shape)
   CHECK(array.type == "<f4");
   CHECK(array.shape == shape);
   return array.data;
-}
-
-std::vector<float> values_of(const std::string& data) {
-  std::vector<float> values(data.size() / sizeof(float));
-  std::memcpy(values.data(), data.data(), data.size());
-  return values;
 }
 
 std::size_t largest(std::span<const float> values) {
@@ -192,7 +175,7 @@ TEST_CASE("generate --logits writes a row for every position of prompt and conti
   const json document =
       model.generate_json({"--prompt", "ab", "--greedy", "-n", "2", "--logits", file});
   CHECK(document.at("text") == "cd");
-  const std::vector<float> logits = values_of(floats_of(file, {5, AlphabetModel::kVocabulary}));
+  const std::vector<float> logits = floats_in(floats_of(file, {5, AlphabetModel::kVocabulary}));
   for (std::size_t i = 0; i < 5; ++i) {
     const std::span<const float> row(&logits[i * AlphabetModel::kVocabulary],
                                      AlphabetModel::kVocabulary);
@@ -201,7 +184,7 @@ TEST_CASE("generate --logits writes a row for every position of prompt and conti
   const json only = model.generate_json({"--prompt", "ab", "-n", "0", "--logits", file});
   CHECK(only.at("tokens") == json::array());
   CHECK(only.at("tokens_per_second") == 0);
-  const std::vector<float> prompt = values_of(floats_of(file, {3, AlphabetModel::kVocabulary}));
+  const std::vector<float> prompt = floats_in(floats_of(file, {3, AlphabetModel::kVocabulary}));
   CHECK(std::equal(prompt.begin(), prompt.end(), logits.begin(),
                    [](float a, float b) { return a == Approx(b).margin(1e-4); }));
 }
@@ -245,7 +228,7 @@ TEST_CASE("generate --dump-layer writes an output of a layer at every position")
   CHECK(floats_of(out, {5, AlphabetModel::kWidth}) !=
         floats_of(embedding, {5, AlphabetModel::kWidth}));
   (void)floats_of(q, {5, AlphabetModel::kHeads * AlphabetModel::kHeadSize});
-  for (const float value : values_of(floats_of(embedding, {5, AlphabetModel::kWidth}))) {
+  for (const float value : floats_in(floats_of(embedding, {5, AlphabetModel::kWidth}))) {
     CHECK(std::abs(value) == 1);
   }
   CHECK(contains(model.refusal({"--prompt", "a", "--dump-layer", "2", out}),

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "model/alphabet_model.hpp"
-#include "program.hpp"
+#include "model_file.hpp"
 #include "support/npy.hpp"
 
 using namespace ptxgen;
@@ -13,20 +12,12 @@ using nlohmann::json;
 
 namespace {
 
-struct Model {
-  TemporaryDirectory folder;
-  std::string path = folder.file("alphabet.gguf");
-  Model() { write_file(path, AlphabetModel().bytes()); }
+struct Model : ModelFile {
   [[nodiscard]] SubprocessResult perplexity(std::vector<std::string> options) const {
-    options.insert(options.begin(), {"perplexity", path});
-    return ptxgen_program(options);
+    return run("perplexity", std::move(options));
   }
   [[nodiscard]] json perplexity_json(std::vector<std::string> options) const {
-    options.emplace_back("--json");
-    const auto result = perplexity(std::move(options));
-    INFO(result.err);
-    REQUIRE(result.exit_code == 0);
-    return json::parse(result.out);
+    return run_json("perplexity", std::move(options));
   }
 };
 
@@ -54,11 +45,8 @@ TEST_CASE("perplexity is exp of the mean negative log-likelihood of the logits")
       ids += (i == 0 ? "" : ",") + std::to_string(tokens[window * 6 + i]);
     }
     const std::string file = model.folder.file("logits.npy");
-    REQUIRE(ptxgen_program({"generate", model.path, "--tokens", ids, "-n", "0", "--logits", file})
-                .exit_code == 0);
-    const NpyArray array = parse_npy(read_file(file), file);
-    std::vector<float> logits(array.data.size() / sizeof(float));
-    std::memcpy(logits.data(), array.data.data(), array.data.size());
+    REQUIRE(model.run("generate", {"--tokens", ids, "-n", "0", "--logits", file}).exit_code == 0);
+    const std::vector<float> logits = floats_in(parse_npy(read_file(file), file).data);
     for (std::size_t i = 0; i < 5; ++i) {
       constexpr std::size_t kVocabulary = AlphabetModel::kVocabulary;
       const double nll =

@@ -28,8 +28,8 @@ TEST_CASE("every kernel of the catalog is right in every case, at any element") 
         const Verification result =
             verify(rig.launcher, rig.context, kernel, values,
                    {.seed = cases, .offset = offset % 2, .in_place = offset == 2});
-        INFO(kernel.name << ", " << result.shape << ", offset " << offset << ": " << result.error
-                         << result.first_wrong);
+        INFO(kernel.name << ", " << result.shape << ", offset " << offset << ": "
+                         << (result.error ? result.error->what() : "") << result.first_wrong);
         CHECK(result.ok());
         CHECK(result.findings.empty());
         worst = std::max(worst, result.worst_share);
@@ -219,7 +219,8 @@ TEST_CASE("a benchmark of a kernel that reads its output has the inputs of the r
   values[parameter_index(gemv, "scaled")] = 1;
   const Benchmark result =
       benchmark(rig.launcher, rig.context, gemv, values, {.launches = 3, .rounds = 2, .warmup = 2});
-  INFO(result.verification.first_wrong << result.verification.error);
+  INFO(result.verification.first_wrong
+       << (result.verification.error ? result.verification.error->what() : ""));
   CHECK(result.verification.ok());
   CHECK(result.verification.compared == 3 * 30);
 }

@@ -12,8 +12,8 @@ namespace ptxgen::inline v0::gguf {
 /// number of `tokenizer.ggml.tokens`), positions (`context_length`). `outputs` is the feed-forward
 /// size.
 ///
-/// Throws what the getters of `File` throw, and `Error` (Stage::Io, "out-of-range") for a size of
-/// 0.
+/// Throws what the getters of `File` throw, and `Error` (Stage::Io, "bad-config") for a size of 0
+/// or beyond 2^24 (positions: 2^30).
 [[nodiscard]] LayerSizes layer_sizes(const File& file);
 
 }  // namespace ptxgen::inline v0::gguf

@@ -42,8 +42,7 @@ struct Options {
   std::string fma_a;
   std::string fma_b;
   std::uint64_t seed = 0;
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   std::string csv;
   bool overwrite = false;
   bool validate_all = false;
@@ -275,10 +274,9 @@ void report(const Options& options, const Place& place, const std::vector<BenchR
 
 int measure_op(const Options& options) {
   const Settings settings = Settings::from_environment();
-  const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const DeviceChoice choice = options.device.choice(settings);
   const Plan plan = plan_of(options, choice.emulator);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, {});
+  const ptx::Gpu gpu = chosen_gpu(options.device.gpu, choice, {});
   NewFile csv = options.csv.empty() ? NewFile::with_free_name(default_csv(options))
                                     : NewFile::named(options.csv, options.overwrite);
   const Device device = open_device(choice, gpu, settings);
@@ -335,7 +333,7 @@ int bench(const Options& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
-                         options.rounds, options.cold, options.seed, options.device, options.gpu,
+                         options.rounds, options.cold, options.seed, options.device,
                          options.json});
   }
   return measure_op(with_defaults(options));
@@ -374,8 +372,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("--fma-a", options->fma_a, "factor of fma_rpt (default 0.999)");
   command.add_option("--fma-b", options->fma_b, "summand of fma_rpt (default 0.001)");
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
-  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
+  options->device.add_to(command);
   command.add_option("--csv", options->csv, "where to (default: a new name in this folder)");
   command.add_flag("--overwrite", options->overwrite, "replace the file of --csv");
   command.add_flag("--validate-all", options->validate_all,

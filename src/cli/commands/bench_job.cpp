@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "cli/commands/gemv_numbers.hpp"
+#include "cli/output/ptx_hash.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"

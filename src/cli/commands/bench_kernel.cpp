@@ -8,7 +8,6 @@
 #include "cli/commands/bench_rules.hpp"
 #include "cli/commands/library_kernel.hpp"
 #include "cli/output/verification_text.hpp"
-#include "cli_common/device_choice.hpp"
 #include "cli_common/files.hpp"
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
@@ -130,10 +129,9 @@ std::string as_text(const LibraryKernel& kernel, const Benchmark& result,
 int bench_kernel(const BenchKernelOptions& options) {
   const Settings settings = Settings::from_environment();
   const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
-  const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const DeviceChoice choice = options.device.choice(settings);
   const BenchmarkOptions counts = counts_of(options, choice.emulator);
-  const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
+  const Device device = options.device.open(choice, settings);
   const Context context(device);
   LauncherOptions how;
   how.settings = settings;

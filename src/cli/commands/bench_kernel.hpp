@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli_common/device_choice.hpp"
+
 namespace ptxgen::cli {
 
 struct BenchKernelOptions {
@@ -15,8 +17,7 @@ struct BenchKernelOptions {
   std::uint64_t rounds = 0;           ///< 0: 5; cold 20, on the emulator 3
   bool cold = false;                  ///< single launches, caches replaced before each
   std::uint64_t seed = 0;
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   bool json = false;
 };
 

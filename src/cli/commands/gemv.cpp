@@ -1,13 +1,15 @@
 // src/cli/commands/gemv.cpp - ptxgen gemv: generate, check, run, compare
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/commands.hpp"
 #include "cli/commands/gemv_job.hpp"
+#include "cli/commands/library_kernel.hpp"
 #include "cli/output/finding_text.hpp"
 #include "cli/output/run_report.hpp"
+#include "cli/output/verification_text.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/gemv_report.hpp"
@@ -32,8 +34,7 @@ struct Options {
   std::string impl = "auto";
   std::uint64_t seed = 0;
   std::string target;
-  std::string gpu;
-  std::string device;
+  DeviceOptions device;
   std::string output;
   bool json = false;
   bool strict = false;
@@ -70,15 +71,6 @@ GemvChoice choice_of(const Options& options) {
   }
 }
 
-const ptx::Target* target_of(const Options& options) {
-  if (options.target.empty()) return nullptr;
-  const ptx::Target* const target = ptx::find_target(options.target);
-  if (target != nullptr) return target;
-  std::string known;
-  for (const ptx::Target& row : ptx::targets()) known += " " + std::string(row.name);
-  throw UsageError("there is no target '" + options.target + "'; there are:" + known);
-}
-
 // The device, as the report names it.
 struct Place {
   std::string device;  // "emulator", "cuda:0"
@@ -89,14 +81,14 @@ struct Place {
 
 std::string_view status_of(const GemvOutcome& outcome) {
   if (outcome.emulated) return name_of(outcome.emulated->status);
-  return outcome.fault.empty() ? "ok" : "fault";
+  return outcome.result.error ? "fault" : "ok";
 }
 
 nlohmann::json plan_json(const GemvOutcome& outcome, const GemvProblem& problem) {
   const LaunchGeometry& geometry = outcome.geometry;
-  nlohmann::json result = {{"kernel", outcome.kernel},
-                           {"implementation", outcome.implementation},
-                           {"reason", outcome.reason},
+  nlohmann::json result = {{"kernel", outcome.result.kernel},
+                           {"implementation", outcome.result.implementation},
+                           {"reason", outcome.result.reason},
                            {"target", outcome.target},
                            {"layout", to_string(problem.layout)},
                            {"dtype", to_string(problem.weights)},
@@ -115,16 +107,16 @@ nlohmann::json plan_json(const GemvOutcome& outcome, const GemvProblem& problem)
 
 nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   nlohmann::json stages = nlohmann::json::object();
-  for (const auto& [name, microseconds] : outcome.stages) stages[name] = microseconds;
+  for (const StageTime& stage : outcome.stages.stages) stages[stage.stage] = stage.microseconds;
   nlohmann::json findings = nlohmann::json::array();
   if (outcome.emulated) findings = to_json(outcome.emulated->findings);
   for (const Finding& finding : outcome.check) findings.push_back(to_json(finding));
-  nlohmann::json result = {{"nmse", outcome.comparison.nmse},
-                           {"max_error", outcome.comparison.max_error},
-                           {"bound", outcome.comparison.bound},
-                           {"worst_error_over_bound", outcome.comparison.worst},
-                           {"outside_bound", outcome.comparison.outside},
-                           {"ok", outcome.ok},
+  nlohmann::json result = {{"nmse", outcome.result.nmse},
+                           {"max_error", outcome.result.max_error},
+                           {"bound", outcome.result.worst_bound},
+                           {"worst_error_over_bound", outcome.result.worst_share},
+                           {"outside_bound", outcome.result.wrong},
+                           {"ok", outcome.ok()},
                            {"k", job.problem.k},
                            {"n", job.problem.n},
                            {"seed", job.seed},
@@ -136,7 +128,7 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
                            {"module", outcome.origin},
                            {"stages_us", std::move(stages)},
                            {"findings", std::move(findings)}};
-  if (!outcome.fault.empty()) result["fault"] = outcome.fault;
+  if (outcome.result.error) result["fault"] = outcome.result.error->what();
   if (outcome.emulated) {
     result["counters"] = to_json(outcome.emulated->counters);
     result["unchecked"] = to_json(outcome.emulated->unchecked);
@@ -144,24 +136,18 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
   return result;
 }
 
-std::string number(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
-  return {text, end.ptr};
-}
+std::string number(double value) { return format_text("{:.4g}", value); }
 
 std::string described(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   std::string text;
   const auto row = [&text](std::string_view name, const std::string& value) {
-    text += name;
-    text.append(name.size() < 20 ? 20 - name.size() : 1, ' ');
-    text += value + "\n";
+    text += format_text("{:<19} {}\n", name, value);
   };
   const LaunchGeometry& geometry = outcome.geometry;
-  const Comparison& comparison = outcome.comparison;
+  const Verification& result = outcome.result;
   row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
       format_text("{}, seed {}", to_text(job.problem), job.seed));
-  row("kernel", outcome.kernel + " (" + outcome.reason + ")");
+  row("kernel", result.kernel + " (" + result.reason + ")");
   if (outcome.plan) row("plan", to_text(*outcome.plan));
   if (outcome.prediction) {
     row("predicted", fixed(outcome.prediction->isolated_us, 2) + " us, " +
@@ -176,17 +162,13 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
     row("PTX", outcome.hash);
     row("module", outcome.origin);
   }
-  if (outcome.fault.empty()) {
-    row("result", format_text("{}: largest error {}, at most {} % of the error bound, nmse {}",
-                              outcome.ok ? "right" : "WRONG", number(comparison.max_error),
-                              number(100 * comparison.worst), number(comparison.nmse)));
-  } else {
+  if (result.error) {
     row("result", "none, the kernel was stopped");
-  }
-  if (comparison.outside != 0) {
-    row("", format_text("{} of {} are outside their bound, the worst has the bound {}",
-                        comparison.outside, count_text(job.problem.n, "element"),
-                        number(comparison.bound)));
+  } else {
+    row("result", format_text("{}: largest error {}, at most {} % of the error bound, nmse {}",
+                              outcome.ok() ? "right" : "WRONG", number(result.max_error),
+                              number(100 * result.worst_share), number(result.nmse)));
+    if (!outcome.ok()) row("", reason_of(result));
   }
   if (outcome.emulated) {
     row("status",
@@ -194,14 +176,14 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
                     not_checked(outcome.emulated->unchecked)));
     text += emulator::to_text(outcome.emulated->counters);
   }
-  for (const auto& [name, microseconds] : outcome.stages) {
-    row("time, " + name, number(microseconds / 1000) + " ms");
+  for (const StageTime& stage : outcome.stages.stages) {
+    row(format_text("time, {}", stage.stage), number(stage.microseconds / 1000) + " ms");
   }
   return text;
 }
 
 int exit_code_of(const GemvOutcome& outcome, bool strict) {
-  if (!outcome.ok) return kFound;
+  if (!outcome.ok()) return kFound;
   const ExitCode check = verdict(outcome.check, strict);
   if (check != kDone || !outcome.emulated) return check;
   return verdict(outcome.emulated->findings, strict);
@@ -212,10 +194,9 @@ void gemv_command(const Options& options, int& exit_code) {
   GemvJob job = job_of(options);
   job.choice = choice_of(options);
   job.seed = options.seed;
-  job.target = target_of(options);
-  const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, options.target);
+  if (!options.target.empty()) job.target = &target_named(options.target);
+  const DeviceChoice choice = options.device.choice(settings);
+  const ptx::Gpu gpu = chosen_gpu(options.device.gpu, choice, options.target);
   const Device device = open_device(choice, gpu, settings);
   const DeviceInfo& info = device.info();
   const GemvProblem& problem = job.problem;
@@ -244,7 +225,7 @@ void gemv_command(const Options& options, int& exit_code) {
   }
   std::cerr << findings_text(outcome.check, false);
   if (outcome.emulated) std::cerr << findings_text(outcome.emulated->findings, false);
-  if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
+  if (outcome.result.error) std::cerr << outcome.result.error->what() << '\n';
   write_output(options.output, described(outcome, job, place));
 }
 
@@ -269,8 +250,7 @@ void add_gemv(CLI::App& app, int& exit_code) {
   command.add_option("--impl", options->impl, gemv_choice_names()).capture_default_str();
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
   command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
-  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  options->device.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: nmse, max_error, bound, ok, plan, stages_us, counters");

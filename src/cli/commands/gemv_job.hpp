@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "cli/commands/gemv_numbers.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/ptx/finding.hpp"
-#include "ptxgen/runtime/launch/launcher.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
 
 namespace ptxgen::cli {
 
@@ -25,9 +23,7 @@ struct GemvJob {
 };
 
 struct GemvOutcome {
-  std::string kernel;          ///< "gemv", "gemv_coalesced", "cublasSgemv"
-  std::string implementation;  ///< "direct", "coalesced", "cublas", ...
-  std::string reason;
+  Verification result;
   std::string target;
   LaunchGeometry geometry;
   KernelCost cost;
@@ -36,16 +32,19 @@ struct GemvOutcome {
   std::string hash;                          ///< of the PTX; empty for cuBLAS
   std::vector<Finding> check;                ///< findings of the verifier
   std::string origin;  ///< of the module: "compiled", "disk", ...; empty for cuBLAS
-  /// Microseconds, in order: the launcher's stages from spec to loaded module, then ours.
-  std::vector<std::pair<std::string, double>> stages;
+  /// From spec to loaded module, then those of the result.
+  StageTimes stages;
   std::optional<emulator::Result> emulated;  ///< findings and counters, of the emulated device
-  std::string fault;                         ///< the driver's message if it stopped the kernel
-  Comparison comparison;                     ///< not made after a fault
-  bool ok = false;
+
+  /// Whether the result is right. Findings have a verdict of their own.
+  [[nodiscard]] bool ok() const noexcept {
+    return !result.error && result.wrong == 0 && result.outside == 0 &&
+           (!emulated || emulated->status == emulator::Status::Ok);
+  }
 };
 
-/// Runs the job through a Launcher. Throws `Error` as the launcher does, std::bad_alloc where this
-/// machine has too little memory.
+/// Verifies the GEMV that a launcher chooses. A fault of the device is part of the outcome. Throws
+/// `Error` as the launcher does, std::bad_alloc where this machine has too little memory.
 [[nodiscard]] GemvOutcome run_gemv(const Device& device, const GemvJob& job,
                                    const Settings& settings);
 

@@ -23,8 +23,7 @@ struct Options {
   std::uint64_t offset = 0;
   bool in_place = false;
   std::uint64_t seed = 1;
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   std::string output;
   bool json = false;
 };
@@ -79,7 +78,7 @@ nlohmann::json as_json(const Done& done, const std::string& device) {
           {"max_error", result.max_error},
           {"nmse", result.nmse},
           {"findings", result.findings},
-          {"error", result.error}};
+          {"error", result.error ? result.error->what() : ""}};
 }
 
 std::string as_text(const std::vector<Done>& all, const std::string& device) {
@@ -103,9 +102,7 @@ std::string as_text(const std::vector<Done>& all, const std::string& device) {
 int verify_command(const Options& options) {
   const Settings settings = Settings::from_environment();
   const std::vector<Job> jobs = jobs_of(options);
-  const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? std::string_view() : "--gpu", settings);
-  const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
+  const Device device = options.device.open(options.device.choice(settings), settings);
   const Context context(device);
   LauncherOptions how;
   how.settings = settings;
@@ -149,8 +146,7 @@ void add_verify(CLI::App& app, int& exit_code) {
       .capture_default_str();
   command.add_flag("--in-place", options->in_place, "outputs are inputs where that is allowed");
   command.add_option("--seed", options->seed, "of the inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
-  command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  options->device.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: [{\"kernel\",\"parameters\",\"ok\",..}]");

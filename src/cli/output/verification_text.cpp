@@ -6,7 +6,7 @@
 namespace ptxgen::cli {
 
 std::string reason_of(const Verification& result) {
-  if (!result.error.empty()) return result.error;
+  if (result.error) return result.error->what();
   if (result.wrong != 0) {
     return format_text("{} of {} elements are outside their bound; {}", result.wrong,
                        result.compared, result.first_wrong);

@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t kShortList = 24;
 constexpr std::size_t kOfPath = 2;
 
-// A time with 9 binary digits, 0.2 to 0.4 %: the law is not more accurate. Ties are ranked by how
-// much the plan depends on it, then by resources.
+// A time with 11 binary digits, 0.05 to 0.1 %: what a first choice may lose by the law. Ties are
+// ranked by how much the plan depends on it, then by resources.
 double coarse(double microseconds) noexcept {
   int exponent = 0;
   const double mantissa = std::frexp(microseconds, &exponent);
-  return std::ldexp(std::round(mantissa * 512), exponent);
+  return std::ldexp(std::round(mantissa * 2048), exponent);
 }
 
 struct Ranked {

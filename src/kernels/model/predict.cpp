@@ -107,7 +107,7 @@ LaunchPrediction predict(const LaunchWork& work, const GpuRates& rates, const pt
       model::mixed(rates, at.dram() > 0 ? at.dram_written / at.dram() : 0);
   const double loads = work.bytes_read == 0 ? 0 : all.loads;
   const double each = rates.latency_ns - rates.start_ns;  // of a load in a loop
-  const double life = (loads == 0 ? rates.store_ns : loads * each + rates.start_ns) * 1e-3;
+  const double life = (loads * each + rates.start_ns) * 1e-3;
   LaunchPrediction prediction;
   LaunchTerms& terms = prediction.terms;
   terms.launch = boundary_us(rates, options.boundary);

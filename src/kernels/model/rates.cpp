@@ -7,12 +7,11 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-// Start and end of a block, in clocks. What is left of the latency is then 0.36 us on V100, where a
-// cycle simulator (GPGPU-Sim 4.2) has 0.35 to 0.47 at low load, and less than the pointer chases
-// over all of memory of gpu-latency: 464 of 504 to 571 ns on A100, 457 of 484 to 650 on H100 PCIe.
-constexpr double kStartClocks = 300;
-// A block that only stores: 370 to 450 clocks on V100, A100, A40 and H100 (gpu-stream's init).
-constexpr double kStoreClocks = 430;
+// Start and end of a block, in clocks: the life of one that only stores, 370 to 450 on V100, A100,
+// A40 and H100 (gpu-stream's init). What is left of the latency is that of a load in a loop: 524
+// clocks on A100 and 672 on H100 PCIe, where pointer chases over all of memory take 572 and 655
+// (gpu-latency).
+constexpr double kStartClocks = 430;
 // A block that lives for one L2 hit, as a share of one that lives for one load from DRAM (blocks of
 // 1024 threads in gpu-small-kernels, which are one on an SM of L40 and A40).
 constexpr double kHitLatency = 0.75;
@@ -76,7 +75,6 @@ GpuRates rates_of(const ptx::Gpu& gpu, std::span<const ptx::Gpu> known) {
       },
       rates.latency_ns);
   rates.start_ns = kStartClocks * clock;
-  rates.store_ns = kStoreClocks * clock;
   rates.hit_ns = kHitLatency * rates.latency_ns;
   rates.block_ns = clock * rate(
                                own.clocks_per_block,

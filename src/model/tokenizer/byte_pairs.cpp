@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "model/tokenizer/byte_level.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

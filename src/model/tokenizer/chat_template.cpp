@@ -1,9 +1,9 @@
 // src/model/tokenizer/chat_template.cpp - conversations as text, in the forms that are known
 #include "model/tokenizer/chat_template.hpp"
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "model/tokenizer/vocabulary.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

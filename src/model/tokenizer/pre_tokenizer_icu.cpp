@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "model/format.hpp"
 #include "model/tokenizer/pre_tokenizer.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/format.hpp"
 #include "model/tokenizer/merge.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "model/tokenizer/byte_pairs.hpp"
 #include "model/tokenizer/chat_template.hpp"
@@ -12,7 +13,6 @@
 #include "model/tokenizer/sentence_piece.hpp"
 #include "model/tokenizer/special_tokens.hpp"
 #include "model/tokenizer/vocabulary.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "model/format.hpp"
 #include "model/printable.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0::model {
 

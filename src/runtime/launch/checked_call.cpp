@@ -15,8 +15,8 @@ namespace {
 
 constexpr auto kGuard = static_cast<std::byte>(0xa5);
 
-OperandMemory make_memory(const Context& context, const KernelDescription& kernel, const void* spec,
-                          std::size_t i, const VerifyOptions& options) {
+OperandMemory make_memory(const KernelDescription& kernel, const void* spec, std::size_t i,
+                          const VerifyOptions& options) {
   const ArgumentInfo& info = kernel.arguments[i];
   OperandMemory memory;
   memory.argument = i;
@@ -39,7 +39,6 @@ OperandMemory make_memory(const Context& context, const KernelDescription& kerne
   memory.before.assign(memory.begin, kGuard);
   memory.before.insert(memory.before.end(), elements.begin(), elements.end());
   memory.before.insert(memory.before.end(), kGuardBytes, kGuard);
-  memory.buffer = Buffer<u8>(context, as_u8(memory.before));
   return memory;
 }
 
@@ -60,12 +59,13 @@ OperandMemory* shared_input(RandomCall& call, const KernelDescription& kernel, c
 
 void add_memory(RandomCall& call, const Context& context, const KernelDescription& kernel,
                 const void* spec, std::size_t i, const VerifyOptions& options) {
+  Span inputs(context.device().trace(), "inputs", "verify", &call.stages);
   const ArgumentInfo& info = kernel.arguments[i];
   OperandMemory* memory = options.in_place && is_written(info.role) && !kernel.is_read_of(spec, i)
                               ? shared_input(call, kernel, spec, i)
                               : nullptr;
   if (memory == nullptr) {
-    memory = &call.memory.emplace_back(make_memory(context, kernel, spec, i, options));
+    memory = &call.memory.emplace_back(make_memory(kernel, spec, i, options));
   } else {
     memory->written = true;
     memory->output = i;
@@ -80,12 +80,17 @@ void add_memory(RandomCall& call, const Context& context, const KernelDescriptio
   // What a reference does not set is not what the output held before.
   if (!kernel.is_read_of(spec, i)) std::fill(values.begin(), values.end(), 0.0);
   call.host.all.push_back({info.name, std::move(values), magnitudes_of(type, plain)});
+  inputs.end();
+  const Span upload(context.device().trace(), "upload", "verify", &call.stages);
+  if (memory->buffer.size() == 0) memory->buffer = Buffer<u8>(context, as_u8(memory->before));
   call.call.operands.push_back(
       {info.name, {memory->buffer.address().value + memory->begin, elements.size()}, 0});
 }
 
-void add_scalar(RandomCall& call, const ArgumentInfo& info, std::uint64_t seed) {
-  const double exact = random_scalar(info, seed);
+void add_scalar(RandomCall& call, const ArgumentInfo& info, std::uint64_t seed,
+                std::span<const OperandValue> requested) {
+  const auto found = std::ranges::find(requested, info.name, &OperandValue::name);
+  const double exact = found != requested.end() ? found->number : random_scalar(info, seed);
   call.host.all.push_back({info.name, {exact}, {}});
   call.call.operands.push_back({info.name, {}, exact});
 }
@@ -104,7 +109,7 @@ RandomCall make_call(const Context& context, const KernelDescription& kernel,
       if (is_memory(info.role)) {
         add_memory(call, context, kernel, spec, i, options);
       } else if (info.role == ArgumentRole::Scalar) {
-        add_scalar(call, info, options.seed * 977 + i);
+        add_scalar(call, info, options.seed * 977 + i, options.scalars);
       }
     }
   }
@@ -126,7 +131,8 @@ std::uint64_t changed(const OperandMemory& memory) {
 
 CheckedCall::CheckedCall(const Context& context, const KernelDescription& kernel,
                          std::span<const std::uint64_t> values, const VerifyOptions& options)
-    : kernel_(kernel),
+    : trace_(context.device().trace()),
+      kernel_(kernel),
       spec_(kernel.make_spec(values)),
       call_(make_call(context, kernel, values, spec_.get(), options)) {}
 
@@ -141,13 +147,18 @@ void CheckedCall::restore() {
 }
 
 void CheckedCall::compare(const Launcher& launcher, Verification& result) {
+  Span download(trace_, "download", "verify", &result.stages);
   for (OperandMemory& memory : call_.memory) {
     memory.after.resize(memory.before.size());
     memory.buffer.read({reinterpret_cast<std::uint8_t*>(memory.after.data()), memory.after.size()});
     result.outside += changed(memory);
   }
+  download.end();
+  Span reference(trace_, "reference", "verify", &result.stages);
   if (!has_reference_) kernel_.reference_of(spec_.get(), call_.host);
   has_reference_ = true;
+  reference.end();
+  const Span comparison(trace_, "compare", "verify", &result.stages);
   const ErrorBound within = bound(launcher);
   OutputCheck check(result, within);
   for (const OperandMemory& memory : call_.memory) {

@@ -34,6 +34,7 @@ struct RandomCall {
   KernelCall call;
   HostOperands host;
   std::vector<OperandMemory> memory;
+  StageTimes stages;  ///< "inputs", "upload"
 };
 
 /// A call of a kernel on random operands, as `verify` describes it.
@@ -47,6 +48,8 @@ class CheckedCall {
 
   [[nodiscard]] const KernelCall& call() const noexcept { return call_.call; }
   [[nodiscard]] const void* spec() const noexcept { return spec_.get(); }
+  /// Of making the operands.
+  [[nodiscard]] const StageTimes& stages() const noexcept { return call_.stages; }
   /// Whether a launch reads what the launch before it wrote.
   [[nodiscard]] bool reads_outputs() const;
   /// Device memory as it was before the first launch.
@@ -58,6 +61,7 @@ class CheckedCall {
  private:
   [[nodiscard]] ErrorBound bound(const Launcher& launcher) const;
 
+  const Trace& trace_;
   const KernelDescription& kernel_;
   ErasedValue spec_;
   RandomCall call_;

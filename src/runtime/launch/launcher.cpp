@@ -46,6 +46,16 @@ LauncherOptions resolved(LauncherOptions options) {
   return options;
 }
 
+const ptx::Target& target_of(const Context& context, const LauncherOptions& options) {
+  return options.target != nullptr ? *options.target : context.device().target();
+}
+
+ptx::Gpu chosen_for(const Context& context, const LauncherOptions& options) {
+  ptx::Gpu gpu = gpu_of(context.device().info());
+  gpu.target = target_of(context, options).name;
+  return gpu;
+}
+
 /// In the order of `GemvChoice`.
 std::span<const std::string_view> gemv_choices() noexcept {
   return Describe<GemvProblem>::family.implementations;
@@ -60,10 +70,10 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       trace(core.trace()),
       emulated(of.device().info().kind == DeviceKind::Emulator),
       options(resolved(std::move(given))),
-      gpu(gpu_of(of.device().info())),
+      gpu(chosen_for(of, options)),
       cache(of, cache_options(options), options.settings),
-      pipeline{&of.device().target(), &options.passes, options.gates,
-               &core.log(),           &core.trace(),   options.programmatic},
+      pipeline{&target_of(of, options), &options.passes,     options.gates, &core.log(),
+               &core.trace(),           options.programmatic},
       base_key([this] {
         ModuleKey key = cache.key({}, options.module);
         key.passes = key_of_passes(options.passes, options.gates, options.programmatic);

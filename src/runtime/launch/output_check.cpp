@@ -107,13 +107,13 @@ void OutputCheck::value(std::string_view name, std::size_t i, double got, double
   ++result_.compared;
   const double error = std::abs(got - expected);
   add(error, expected);
-  if (error <= within) {
-    if (error > 0) result_.worst_share = std::max(result_.worst_share, error / within);
-    result_.max_error = std::max(result_.max_error, error);
-    return;
+  const double share = error == 0 ? 0 : error / within;
+  if (!(share <= result_.worst_share)) {
+    result_.worst_share = std::isnan(share) ? INFINITY : share;
+    result_.worst_bound = within;
   }
-  result_.worst_share = std::max(result_.worst_share, within > 0 ? error / within : INFINITY);
   result_.max_error = std::isnan(error) ? INFINITY : std::max(result_.max_error, error);
+  if (error <= within) return;
   if (result_.wrong++ == 0) {
     result_.first_wrong =
         format_text("{}[{}] is {}, expected {} +- {:.3g}", name, i, got, expected, within);

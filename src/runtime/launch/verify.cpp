@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ptxgen/support/error.hpp"
 #include "runtime/launch/checked_call.hpp"
 #include "runtime/launch/cold_rounds.hpp"
 #include "support/format.hpp"
@@ -26,11 +25,17 @@ void wait_for(const Stream& stream, const Context& context, const LaunchRecord& 
 
 void launch_once(const Launcher& launcher, const Context& context, CheckedCall& call,
                  Verification& result) {
+  result.stages = call.stages();
   const Stream stream(context);
+  Span launch(context.device().trace(), "launch", "verify", &result.stages);
   const LaunchRecord record = launcher.launch(call.call(), stream);
+  launch.end();
   result.kernel = record.kernel;
   result.implementation = record.implementation;
+  result.reason = record.reason;
+  Span run(context.device().trace(), "run", "verify", &result.stages);
   wait_for(stream, context, record, result);
+  run.end();
   call.compare(launcher, result);
 }
 
@@ -106,7 +111,7 @@ Verification verify(const Launcher& launcher, const Context& context,
   try {
     launch_once(launcher, context, call, result);
   } catch (const Error& error) {
-    result.error = error.what();
+    result.error = error;
   }
   return result;
 }
@@ -137,7 +142,7 @@ Benchmark benchmark(const Launcher& launcher, const Context& context,
       (options.cold ? time_cold_rounds : time_rounds)(launcher, context, call, options, result);
     }
   } catch (const Error& error) {
-    result.verification.error = error.what();
+    result.verification.error = error;
   }
   return result;
 }

@@ -16,8 +16,7 @@ struct GpuRates {
   /// Of a block that lives for one load, at low load; what full load adds.
   double latency_ns = 0;
   double growth_ns = 0;
-  double start_ns = 0;         ///< part of that latency: start and end of the block
-  double store_ns = 0;         ///< of a block that only stores
+  double start_ns = 0;         ///< start and end of a block: part of that latency, all of a store
   double hit_ns = 0;           ///< of a block that lives for one load from the L2
   double block_ns = 0;         ///< from the start of one block to that of the next, anywhere
   double l2_gb_per_s = 0;      ///< a copy inside the L2, read and written

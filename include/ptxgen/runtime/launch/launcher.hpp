@@ -82,6 +82,8 @@ struct LauncherOptions {
   /// (`optimize::wait_for_previous_grid`). GEMVs load weights before that, see
   /// `GemvOperands::constant_weights`.
   bool programmatic = false;
+  /// Kernels are built and chosen for it; the device must run its code. Null: the device's own.
+  const ptx::Target* target = nullptr;
   /// The GEMV choice and where to search for cuBLAS.
   Settings settings = Settings::from_environment();
   /// The module cache. An empty folder and the mode ReadWrite are replaced by those of the

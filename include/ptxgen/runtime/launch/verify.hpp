@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ptxgen/runtime/launch/launcher.hpp"
+#include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -18,6 +20,8 @@ struct VerifyOptions {
   std::uint32_t offset = 0;
   /// Each output that may be identical to an input of its type and size is that input.
   bool in_place = false;
+  /// Numbers of scalars; others are random.
+  std::vector<OperandValue> scalars = {};
 };
 
 /// One call of a kernel, compared element by element.
@@ -25,18 +29,22 @@ struct Verification {
   std::string shape;           ///< "k = 5, n = 7"
   std::string kernel;          ///< that was launched: "gemv_coalesced"
   std::string implementation;  ///< of a family
+  std::string reason;          ///< for that choice
   std::uint64_t compared = 0;  ///< elements of all outputs
   std::uint64_t wrong = 0;     ///< of these, outside their bound
   std::string first_wrong;     ///< "y[3] is 1.5, expected 2 +- 1e-07"
   double worst_share = 0;      ///< largest error / bound; 0 for exact results
+  double worst_bound = 0;      ///< the bound of that element
   double max_error = 0;        ///< largest |result - reference|
   double nmse = 0;             ///< sum of squared errors / sum of squares of the reference
   std::uint64_t outside = 0;   ///< bytes around the operands, or of inputs, that were changed
   std::vector<std::string> findings;  ///< errors and warnings of the emulated device
-  std::string error;                  ///< what building, loading or launching threw; else empty
+  std::optional<Error> error;         ///< what building, loading or launching threw
+  /// "inputs", "upload", "launch" (with loading), "run", "download", "reference", "compare".
+  StageTimes stages;
 
   [[nodiscard]] bool ok() const noexcept {
-    return compared != 0 && wrong == 0 && outside == 0 && findings.empty() && error.empty();
+    return compared != 0 && wrong == 0 && outside == 0 && findings.empty() && !error;
   }
 };
 
