@@ -39,9 +39,20 @@ DeviceChoice choose_device(const std::string& option, std::string_view emulator_
     if (!choice.emulator) choice.name = format_text("cuda:{}", found.info().ordinal);
     return choice;
   }
+  if (name == "host") {
+    if (!emulator_only.empty()) {
+      throw UsageError(format_text(
+          "{} needs the emulator, and {} is the host; leave it out, or use --device emulator",
+          emulator_only, choice.from));
+    }
+    choice.emulator = false;
+    choice.host = true;
+    choice.name = name;
+    return choice;
+  }
   if (!name.starts_with(kCuda) || !is_number(name.substr(kCuda.size()))) {
-    throw UsageError(
-        format_text("{}: there is no such device; expects auto, emulator or cuda:N", choice.from));
+    throw UsageError(format_text(
+        "{}: there is no such device; expects auto, emulator, host or cuda:N", choice.from));
   }
   if (!emulator_only.empty()) {
     throw UsageError(format_text(

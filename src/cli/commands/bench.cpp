@@ -172,8 +172,8 @@ Place place_of(const Device& device, const DeviceChoice& choice) {
   const DeviceInfo& info = device.info();
   const std::string version =
       format_text("{}.{}", info.driver_version / 1000, info.driver_version % 1000 / 10);
-  return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
-          choice.emulator ? "host" : "cuda_events", choice.emulator};
+  return {choice.name, info.name, (choice.emulator || choice.host ? "emulated " : "") + version,
+          choice.emulator || choice.host ? "host" : "cuda_events", choice.emulator};
 }
 
 json row_json(const BenchRow& row) {
@@ -365,7 +365,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("--fma-a", options->fma_a, "factor of fma_rpt (default 0.999)");
   command.add_option("--fma-b", options->fma_b, "summand of fma_rpt (default 0.001)");
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--csv", options->csv, "where to (default: a new name in this folder)");
   command.add_flag("--overwrite", options->overwrite, "replace the file of --csv");

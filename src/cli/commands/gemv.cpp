@@ -270,7 +270,7 @@ void add_gemv(CLI::App& app, int& exit_code) {
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
   command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
   command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: nmse, max_error, bound, ok, plan, stages_us, counters");

@@ -149,7 +149,7 @@ void add_verify(CLI::App& app, int& exit_code) {
       .capture_default_str();
   command.add_flag("--in-place", options->in_place, "outputs are inputs where that is allowed");
   command.add_option("--seed", options->seed, "of the inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,

@@ -47,6 +47,8 @@ class CheckedCall {
 
   [[nodiscard]] const KernelCall& call() const noexcept { return call_.call; }
   [[nodiscard]] const void* spec() const noexcept { return spec_.get(); }
+  /// The operands in device memory; `after` as the last `compare` read it.
+  [[nodiscard]] std::span<const OperandMemory> memory() const noexcept { return call_.memory; }
   /// Whether a launch reads what the launch before it wrote.
   [[nodiscard]] bool reads_outputs() const;
   /// Device memory as it was before the first launch.
