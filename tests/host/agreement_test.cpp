@@ -22,6 +22,7 @@ struct Outcome {
   struct Output {
     ElementType type;
     std::vector<std::byte> elements;
+    double magnitude;  // what errors are relative to: the largest of the reference
   };
   std::vector<Output> outputs;
   std::string_view implementation;
@@ -38,7 +39,13 @@ Outcome run(const test::Place& place, const KernelDescription& kernel,
   for (const OperandMemory& memory : call.memory()) {
     if (!memory.written) continue;
     const auto elements = memory.elements(memory.after);
-    outcome.outputs.push_back({memory.type, {elements.begin(), elements.end()}});
+    double magnitude = 0;
+    for (const HostOperands::Operand& operand : call.host().all) {
+      if (operand.name != kernel.arguments[memory.output].name) continue;
+      for (const double value : operand.values) magnitude = std::max(magnitude, std::abs(value));
+      for (const double one : operand.magnitude) magnitude = std::max(magnitude, one);
+    }
+    outcome.outputs.push_back({memory.type, {elements.begin(), elements.end()}, magnitude});
   }
   return outcome;
 }
@@ -50,20 +57,18 @@ bool same_bits(const Outcome& a, const Outcome& b) {
   return a.outputs.size() == b.outputs.size();
 }
 
-/// The largest difference of two results relative to the largest value of an output of f32.
+/// The largest difference of two results of f32, relative to the magnitude of their output.
 double relative_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < a.outputs.size(); ++i) {
     if (a.outputs[i].type != ElementType::f32) continue;
     const std::vector<double> x = to_values(ElementType::f32, a.outputs[i].elements);
     const std::vector<double> y = to_values(ElementType::f32, b.outputs[i].elements);
-    double largest = 0;
     double difference = 0;
     for (std::size_t j = 0; j < x.size(); ++j) {
-      largest = std::max(largest, std::abs(x[j]));
       difference = std::max(difference, std::abs(x[j] - y[j]));
     }
-    if (largest > 0) worst = std::max(worst, difference / largest);
+    if (difference > 0) worst = std::max(worst, difference / a.outputs[i].magnitude);
   }
   return worst;
 }

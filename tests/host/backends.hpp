@@ -41,7 +41,6 @@ class InfoLog {
   Settings settings;
   settings.search_usual_places = false;
   settings.host = backend;
-  settings.log = "info";
   return settings;
 }
 

@@ -157,13 +157,23 @@ TEST_CASE("a user-defined kernel runs on the emulator beside kernels of the host
 }
 
 TEST_CASE("memory that is gone when a kernel of the host runs is a fault, as of a kernel") {
-  const test::Place place("host");
-  const Buffer<f32> a(place.context, numbers(kCount, 1));
-  const DeviceRange nowhere(DeviceRange(a).address + (std::uint64_t{1} << 32), kCount * 4);
-  place.launcher.launch(Vadd{.n = kCount}, {.c = nowhere, .a = a, .b = a}, place.stream);
-  const std::string text = test::refusal([&] { place.stream.synchronize(); });
-  CHECK(text.starts_with("device-fault: "));
-  CHECK(test::contains(text, "kernel 'vadd' on the host writes 4000 bytes at 0x"));
-  CHECK(test::contains(text, ", which no allocation holds"));
-  Context::reset(place.device);
+  const Device device = Device::open("host", test::host_settings("auto"));
+  {
+    const Context context(device);
+    const Stream stream(context);
+    const Launcher launcher(context);
+    const Buffer<f32> a(context, numbers(kCount, 1));
+    const DeviceRange nowhere(DeviceRange(a).address + (std::uint64_t{1} << 32), kCount * 4);
+    launcher.launch(Vadd{.n = kCount}, {.c = nowhere, .a = a, .b = a}, stream);
+    const auto error = test::error_of([&] { stream.synchronize(); });
+    REQUIRE(error);
+    CHECK(error->code == "device-fault");
+    CHECK(error->kernel == "vadd");
+    CHECK(test::contains(error->log, "kernel 'vadd' on the host writes 4000 bytes at 0x"));
+    CHECK(test::contains(error->log, ", which no allocation holds"));
+    CHECK(test::refusal([&] {
+            launcher.launch(Vadd{.n = kCount}, {.c = a, .a = a, .b = a}, stream);
+          }).starts_with("context-lost: "));
+  }
+  Context::reset(device);
 }

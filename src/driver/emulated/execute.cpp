@@ -94,7 +94,7 @@ void wait(const WaitEvent& wait) {
 /// Memory operations that were valid when queued can still fail here, as on hardware.
 template <class Work>
 CUresult with_memory(CUcontext context, Work&& work) {
-  std::string problem;
+  std::string problem, kernel;
   {
     const std::lock_guard lock(context->memory_mutex);
     try {
@@ -102,12 +102,14 @@ CUresult with_memory(CUcontext context, Work&& work) {
       return CUDA_SUCCESS;
     } catch (const Error& error) {
       problem = error.message;
+      kernel = error.kernel;
     }
   }
   problem = "a queued operation failed: " + problem;
   log(CU_LOG_LEVEL_ERROR, problem);
   FaultNote note;
   note.code = CUDA_ERROR_ILLEGAL_ADDRESS;
+  note.kernel = std::move(kernel);
   note.finding.text = std::move(problem);
   const std::lock_guard lock(context->mutex);
   if (context->fault_note.code == CUDA_SUCCESS) context->fault_note = std::move(note);
@@ -122,10 +124,12 @@ void must_hold(const emulator::AddressSpace& space, const HostKernel& kernel,
                       found->start + found->bytes - range.address >= range.bytes &&
                       !(range.written && found->read_only);
   if (inside) return;
-  throw Error(
+  Error error(
       Stage::Launch, "out-of-bounds",
       format_text("kernel '{}' on the host {} {} bytes at {:#x}, which no allocation holds",
                   kernel.name(), range.written ? "writes" : "reads", range.bytes, range.address));
+  error.kernel = kernel.name();
+  throw error;
 }
 
 void run(emulator::Device& memory, const HostKernel& kernel) {

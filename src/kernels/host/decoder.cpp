@@ -1,4 +1,5 @@
 // src/kernels/host/decoder.cpp - attention, rotations, caches and tokens on the host
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -14,6 +15,9 @@
 namespace ptxgen::inline v0 {
 
 namespace {
+
+// As of the kernels.
+constexpr auto kNan = std::bit_cast<float>(0x7fffffffu);
 
 // Rounded to the type and back.
 void round_to(const HostVectors& vectors, ElementType type, std::vector<std::uint16_t>& space,
@@ -306,7 +310,7 @@ void Describe<Embedding>::host(const K& k, const O& o, const HostRun& run) {
                    }
                    vectors.scale(space, o.scale, nullptr, columns, space);
                  } else {
-                   std::fill_n(space, columns, std::numeric_limits<float>::quiet_NaN());
+                   std::fill_n(space, columns, kNan);
                  }
                  y.write(vectors, row * columns, columns, space);
                });
@@ -319,7 +323,7 @@ void Describe<Argmax>::host(const K& k, const O& o, const HostRun& run) {
   rows_on_host(run, k.rows, bytes(k.type, k.columns), kHostPiece,
                [&](std::uint64_t row, float* space) {
                  std::uint32_t best = 0;
-                 float largest = std::numeric_limits<float>::quiet_NaN();
+                 float largest = kNan;
                  for (std::uint32_t i = 0; i < k.columns; i += kHostPiece) {
                    const std::size_t size = std::min<std::size_t>(kHostPiece, k.columns - i);
                    const float* const piece = x.read(vectors, row * k.columns + i, size, space);
