@@ -139,7 +139,7 @@ TEST_CASE("falsification 83: kernels are right for every remainder of a vector, 
       CHECK(result.ok());
     };
     for (std::uint64_t n = 1; n <= 67; ++n) {
-      for (const std::uint64_t type : {0, 1, 2}) {
+      for (const std::uint64_t type : {0u, 1u, 2u}) {
         if (test::kSanitized && n % 3 != type) continue;
         for (const char* const name : {"vadd", "residual_add", "elementwise_mul", "silu", "swiglu",
                                        "gelu_erf", "gelu_tanh", "gelu_sigmoid"}) {
@@ -151,7 +151,7 @@ TEST_CASE("falsification 83: kernels are right for every remainder of a vector, 
         check("softmax", {2, n, type});
         check("per_head_rmsnorm", {1, 2, n, type});
         check("bias_activation", {3 * n, n, type});
-        for (const std::uint64_t layout : {0, 1}) check("gemv", {n, 5, layout, type});
+        for (const std::uint64_t layout : {0u, 1u}) check("gemv", {n, 5, layout, type});
         check("gemv", {7, n, 0, type});
       }
     }

@@ -343,8 +343,8 @@ TEST_CASE(
     "for_parts covers every item once, for any number of threads, and throws what work throws") {
   for (const unsigned threads : {1u, 2u, 3u, 7u}) {
     const HostRun run(0, nullptr, threads);
-    for (const std::uint64_t items : {0, 1, 5, 64, 65, 1000}) {
-      for (const std::uint64_t step : {1, 64}) {
+    for (const std::uint64_t items : {0u, 1u, 5u, 64u, 65u, 1000u}) {
+      for (const std::uint64_t step : {1u, 64u}) {
         std::vector<int> seen(items);
         run.for_parts(items, std::uint64_t{1} << 20, step,
                       [&](std::uint64_t begin, std::uint64_t end) {

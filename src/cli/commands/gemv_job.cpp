@@ -153,12 +153,14 @@ std::string origin_of(const CacheStatistics& statistics) {
 }
 
 // Properties of the kernel beside its launch.
-void describe(GemvOutcome& outcome, const GemvJob& job, const ptx::Target& target) {
+void describe(GemvOutcome& outcome, const GemvJob& job, const Device& device,
+              const ptx::Target& target) {
   outcome.target = target.name;
   GemvPlan cost_only;
   cost_only.problem = job.problem;
   outcome.cost = Gemv{cost_only}.cost();
-  if (outcome.implementation == "cublas") return;
+  const bool has_ptx = outcome.implementation != "cublas" && device.info().kind != DeviceKind::Host;
+  if (!has_ptx) return;
   const GemvProblem& p = job.problem;
   const ptx::Module module = outcome.plan ? Gemv{*outcome.plan}.build(target).module()
                              : outcome.implementation == "strided"
@@ -232,7 +234,7 @@ GemvOutcome run_gemv(const Device& device, const GemvJob& job, const Settings& s
     plan.launch();
     return wait_for(stream);
   });
-  describe(outcome, job, target);
+  describe(outcome, job, device, target);
   if (outcome.plan) outcome.prediction = predict(*outcome.plan, gpu_of(device.info()));
   list_stages(outcome, launcher.stages(outcome.kernel), loading);
   if (!outcome.hash.empty()) outcome.origin = origin_of(launcher.cache().statistics());

@@ -84,6 +84,10 @@ void row_times(const HostVectors& vectors, const Matrix& matrix, std::uint64_t r
 
 void rows_times(const HostVectors& vectors, const Matrix& matrix, std::uint64_t first,
                 std::size_t count, const float* x, float* sums) {
+  if (matrix.k == 0) {  // there is no matrix
+    std::fill_n(sums, count, 0.0f);
+    return;
+  }
   if (is_block_format(matrix.type)) {
     for (std::size_t j = 0; j < count; ++j) row_times(vectors, matrix, first + j, x, 1, sums + j);
     return;
@@ -151,6 +155,7 @@ void gemv(const GemvProblem& p, const GemvOperands& o, const HostRun& run) {
   const std::uint64_t column = std::uint64_t{p.k} * bytes(p.weights);
   pieces_of(run, p.n, column, 64, kColumns, [&](std::uint64_t first, std::size_t count) {
     float sums[kColumns] = {};
+    if (p.k == 0) return finish(run, p, o, first, count, sums);  // there is no matrix
     vectors.add_rows(p.weights, matrix.memory + bytes(p.weights, first), matrix.pitch, p.k,
                      x.data(), count, sums);
     finish(run, p, o, first, count, sums);
