@@ -16,6 +16,14 @@ if(PTXGEN_ICU)
                         "SentencePiece and token ids")
   endif()
 endif()
+if(PTXGEN_HIGHWAY)
+  find_package(hwy 1.0.3 QUIET)
+  if(NOT hwy_FOUND)
+    message(STATUS "Highway is not found (package libhwy-dev): kernels on the host run without "
+                   "vectors")
+    set(PTXGEN_HIGHWAY OFF)
+  endif()
+endif()
 
 # spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
 add_library(ptxgen_spdlog INTERFACE)

@@ -21,7 +21,7 @@ void add_measuring(cli::Command& command, MeasuringWords& words) {
   command.add_option("--chain", words.chain, "launches of a chain (default 64; emulator 4)");
   command.add_option("--seconds", words.seconds, "begin no problem after so many");
   command.add_option("--seed", words.seed, "of the random inputs").capture_default_str();
-  command.add_option("--device", words.device, "auto, emulator or cuda:N");
+  command.add_option("--device", words.device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", words.gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
 }
 

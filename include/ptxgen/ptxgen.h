@@ -183,7 +183,7 @@ typedef struct ptxgen_device_options {
   int32_t strict;
 } ptxgen_device_options;
 
-enum { PTXGEN_DEVICE_CUDA = 0, PTXGEN_DEVICE_EMULATOR = 1 };
+enum { PTXGEN_DEVICE_CUDA = 0, PTXGEN_DEVICE_EMULATOR = 1, PTXGEN_DEVICE_HOST = 2 };
 
 typedef struct ptxgen_device_info {
   size_t struct_bytes;
@@ -212,8 +212,9 @@ typedef struct ptxgen_device_info {
 } ptxgen_device_info;
 
 /// Opens a device with its context, module cache and launcher. `name`: "auto" (libcuda's first
-/// device, else the emulator), "cuda:N", "emulator", "emulator:GPU" (h200, rtx4090, ...); NULL or
-/// "": PTXGEN_DEVICE. `options` may be NULL. Each call creates a new cache.
+/// device, else the emulator), "cuda:N", "emulator", "emulator:GPU" (h200, rtx4090, ...), "host"
+/// (kernels as functions of the host); NULL or "": PTXGEN_DEVICE. `options` may be NULL. Each call
+/// creates a new cache.
 PTXGEN_API ptxgen_status ptxgen_device_open(const char* name, const ptxgen_device_options* options,
                                             ptxgen_device** device) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_device_free(ptxgen_device* device) PTXGEN_NOEXCEPT;

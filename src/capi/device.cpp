@@ -65,7 +65,9 @@ LauncherOptions launcher_options(const ptxgen_device_options& from, const Settin
 ptxgen_device_info to_c(const DeviceInfo& from) noexcept {
   ptxgen_device_info info{};
   info.struct_bytes = sizeof info;
-  info.kind = from.kind == DeviceKind::Emulator ? PTXGEN_DEVICE_EMULATOR : PTXGEN_DEVICE_CUDA;
+  info.kind = from.kind == DeviceKind::Host       ? PTXGEN_DEVICE_HOST
+              : from.kind == DeviceKind::Emulator ? PTXGEN_DEVICE_EMULATOR
+                                                  : PTXGEN_DEVICE_CUDA;
   info.ordinal = from.ordinal;
   write_text(info.name, from.name);
   write_text(info.target, from.target);

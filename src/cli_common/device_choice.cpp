@@ -40,9 +40,20 @@ DeviceChoice choose_device(const std::string& option, std::string_view emulator_
     if (!choice.emulator) choice.name = format_text("cuda:{}", found.info().ordinal);
     return choice;
   }
+  if (name == "host") {
+    if (!emulator_only.empty()) {
+      throw UsageError(format_text(
+          "{} needs the emulator, and {} is the host; leave it out, or use --device emulator",
+          emulator_only, choice.from));
+    }
+    choice.emulator = false;
+    choice.host = true;
+    choice.name = name;
+    return choice;
+  }
   if (!name.starts_with(kCuda) || !is_number(name.substr(kCuda.size()))) {
-    throw UsageError(
-        format_text("{}: there is no such device; expects auto, emulator or cuda:N", choice.from));
+    throw UsageError(format_text(
+        "{}: there is no such device; expects auto, emulator, host or cuda:N", choice.from));
   }
   if (!emulator_only.empty()) {
     throw UsageError(format_text(
@@ -89,7 +100,7 @@ Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu, const Settin
 }
 
 void DeviceOptions::add_to(Command& command) {
-  command.add_option("--device", device, "auto, emulator or cuda:N");
+  command.add_option("--device", device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
 }
 

@@ -15,7 +15,8 @@ class Command;
 /// The device of `--device`, else of PTXGEN_DEVICE, with "auto" resolved.
 struct DeviceChoice {
   bool emulator = true;
-  std::string name = "emulator";  ///< "emulator", "cuda:0"
+  bool host = false;              ///< described kernels run as functions of the host
+  std::string name = "emulator";  ///< "emulator", "host", "cuda:0"
   std::string gpu;                ///< of PTXGEN_DEVICE=emulator:NAME, else empty
   std::string from;               ///< its name in messages: "--device cuda:0"
   std::string default_gpu;        ///< Settings::emulated_gpu

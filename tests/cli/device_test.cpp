@@ -230,6 +230,10 @@ TEST_CASE("doctor tells which driver answers and what auto is") {
       contains(text,
                "\nmodel    without --gpu: the first GPU of the PTX's .target; where there is none, "
                "h200 (PTXGEN_EMULATED_GPU)\n"));
+  CHECK(contains(text, "\nhost     --device host: kernels run "));
+  CHECK(report({kNoLibcuda, "PTXGEN_HOST=scalar"}).at("host").at("backend") == "scalar");
+  CHECK(contains(with_environment({kNoLibcuda, "PTXGEN_HOST=mmx"}, {"doctor"}).out,
+                 "\nhost     --device host: PTXGEN_HOST is 'mmx', which names no vectors"));
   CHECK(report({kNoLibcuda, "PTXGEN_DEVICE=cuda:3"}).at("auto").at("device") == "cuda:3");
   if (kStandin.empty()) {
     test::skip_part("the stand-in for libcuda is not built (PTXGEN_BUILD_STANDIN)");

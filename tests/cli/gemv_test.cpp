@@ -95,7 +95,7 @@ TEST_CASE("wrong calls of gemv say what is possible") {
           "strided, cublas");
   refused({"--target", "sm_99"}, "there is no target 'sm_99'; there are: sm_75");
   refused({"--device", "tpu"},
-          "--device tpu: there is no such device; expects auto, emulator or cuda:N");
+          "--device tpu: there is no such device; expects auto, emulator, host or cuda:N");
   refused({"--gpu", "voodoo2"}, "--gpu voodoo2: ");
   refused({"-p", "k=4294967295", "-p", "n=4294967295"}, "A does not fit into the ");
 }

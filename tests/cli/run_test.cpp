@@ -556,13 +556,14 @@ TEST_CASE("options --gpu and --device choose what is modelled") {
   result = run({"--device", "tpu"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err,
-                 "--device tpu: there is no such device; expects auto, emulator or cuda:N"));
+                 "--device tpu: there is no such device; expects auto, emulator, host or cuda:N"));
   CHECK(contains(run({"--device", "cuda:"}).err, "there is no such device"));
   const std::string launch = "run " + ptx + " --grid 1 --block 1";
   result = by_shell("PTXGEN_DEVICE=gpu ", launch);
   CHECK(result.exit_code == 2);
-  CHECK(contains(result.err,
-                 "PTXGEN_DEVICE=gpu: there is no such device; expects auto, emulator or cuda:N"));
+  CHECK(contains(
+      result.err,
+      "PTXGEN_DEVICE=gpu: there is no such device; expects auto, emulator, host or cuda:N"));
   CHECK(by_shell("PTXGEN_DEVICE=gpu ", launch + " --device emulator").exit_code == 0);
 }
 

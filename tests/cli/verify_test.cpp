@@ -37,6 +37,29 @@ TEST_CASE("verify all runs every case of every kernel") {
   }
 }
 
+TEST_CASE("verify and bench run kernels on the host") {
+  const auto result =
+      with_environment({"PTXGEN_HOST=auto"}, {"verify", "all", "--cases", "--device", "host"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.starts_with("host ("));
+  const auto scalar = with_environment(
+      {"PTXGEN_HOST=scalar"}, {"verify", "gemv", "--device", "host", "-p", "k=100", "-p", "n=7"});
+  CHECK(scalar.exit_code == 0);
+  CHECK(scalar.out.starts_with("host (scalar)\n"));
+  const auto timed =
+      ptxgen_program({"bench", "vadd", "-p", "n=1000", "--device", "host", "--json"});
+  CHECK(timed.exit_code == 0);
+  const auto report = nlohmann::json::parse(timed.out);
+  CHECK(report["device"] == "host");
+  CHECK(report["emulated"] == false);
+  CHECK(report["timing_source"] == "host");
+  const auto wrong = ptxgen_program({"verify", "vadd", "--device", "host", "--gpu", "h200"});
+  CHECK(wrong.exit_code == 2);
+  CHECK(contains(wrong.err,
+                 "--gpu needs the emulator, and --device host is the host; leave it out, "
+                 "or use --device emulator"));
+}
+
 TEST_CASE("what verify cannot do is refused with what to write") {
   const auto all = ptxgen_program({"verify", "all", "-p", "n=3"});
   CHECK(all.exit_code == 2);

@@ -146,7 +146,8 @@ TEST_CASE("devices by name") {
   for (const char* const wrong : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "emulators"}) {
     CHECK(contains(refusal([&] { static_cast<void>(Device::open(wrong, settings)); }),
                    "bad-device: '" + std::string(wrong) +
-                       "' is not a device; valid are auto, cuda:N, emulator and emulator:NAME"));
+                       "' is not a device; valid are auto, auto:host, cuda:N, host, emulator and "
+                       "emulator:NAME"));
   }
   const auto error = error_of([&] { static_cast<void>(Device::open("cuda:0", settings)); });
   REQUIRE(error);
@@ -156,7 +157,7 @@ TEST_CASE("devices by name") {
   wrong.emulated_ptx = "nine";
   CHECK(refusal([&] { static_cast<void>(Device::open("emulator", wrong)); }) ==
         "bad-setting: PTXGEN_EMULATED_PTX is 'nine'; expected a PTX version, for example 9.0");
-  CHECK(Device::list(settings).size() == 1);
+  CHECK(Device::list(settings).size() == 2);
 }
 
 TEST_CASE("the thread's current context is left as it was found") {

@@ -28,10 +28,12 @@ struct KernelDoc {
 ///   `static ErrorBound bound(const K&)`
 ///   `static constexpr K cases[]`                      shapes for tests
 /// and, where a kernel has more to say, `key`, `workspace`, `check`, `check_target`,
-/// `implementation`, `may_start_early`, `family`. A batched kernel with a single-row twin has
-///   `static constexpr KernelBatch batch{...}`         strategy, row parameter, renamed operands
-///   `static T twin(const K&)`                         the kernel of one row
-///   `static K for_layer(K, const LayerSizes&)`        the same with the sizes of a layer
+/// `implementation`, `may_start_early`, `family`, and
+///   `static void host(const K&, const Operands&, const HostRun&)`  the kernel on the host. A
+///   batched kernel with a single-row twin has `static constexpr KernelBatch batch{...}` strategy,
+///   row parameter, renamed operands `static T twin(const K&)`                         the kernel
+///   of one row `static K for_layer(K, const LayerSizes&)`        the same with the sizes of a
+///   layer
 template <class K>
 struct Describe;
 
@@ -619,6 +621,13 @@ struct Traits {
     }
     return ErasedValue::of(std::move(operands));
   }
+  static OperandUse use(const void* spec, const void* operands, std::size_t i) {
+    return D::arguments[i].use(of(spec), operands_of(operands));
+  }
+  static std::uint64_t bits(const void* spec, const void* operands, std::size_t i) {
+    const ArgumentRow<K>& row = D::arguments[i];
+    return row.bits == nullptr ? 0 : row.bits(of(spec), operands_of(operands));
+  }
   static std::vector<std::vector<std::uint64_t>> cases() {
     std::vector<std::vector<std::uint64_t>> all;
     for (const K& spec : D::cases) values(&spec, all.emplace_back(kParameters).data());
@@ -687,9 +696,18 @@ struct Traits {
     d.values_of = values;
     d.reference_of = [](const void* spec, HostOperands& host) { D::reference(of(spec), host); };
     d.bound_of = [](const void* spec) { return D::bound(of(spec)); };
+    if constexpr (requires(const K& k, const Operands& o, const HostRun& r) { D::host(k, o, r); }) {
+      d.host_of = [](const void* k, const void* o, const HostRun& run) {
+        D::host(of(k), operands_of(o), run);
+      };
+    }
     d.cases = cases;
     d.make_spec = make_spec;
     d.make_operands = make_operands;
+    d.copy_spec = [](const void* spec) { return ErasedValue::of(K(of(spec))); };
+    d.copy_operands = [](const void* o) { return ErasedValue::of(Operands(operands_of(o))); };
+    d.use_of = use;
+    d.bits_of = bits;
     return d;
   }
   static const KernelDescription& description();

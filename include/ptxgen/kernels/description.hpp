@@ -129,6 +129,7 @@ struct ChoiceKey {
 };
 
 struct KernelDescription;
+class HostRun;  // ptxgen/kernels/host.hpp
 
 /// Measured plans of a family; each family has its own interface derived from this.
 class PlanSource {
@@ -255,12 +256,21 @@ struct KernelDescription {
   /// fp64 results from fp64 inputs.
   void (*reference_of)(const void* spec, HostOperands& operands) = nullptr;
   ErrorBound (*bound_of)(const void* spec) = nullptr;
+  /// The same on the elements as they are in memory, for devices of kind Host; null: the reference
+  /// serves them. Within the bound; the operands are checked.
+  void (*host_of)(const void* spec, const void* operands, const HostRun& run) = nullptr;
   /// Shapes that tests and `verify --cases` run, as parameter values.
   std::vector<std::vector<std::uint64_t>> (*cases)() = nullptr;
 
   ErasedValue (*make_spec)(std::span<const std::uint64_t> values) = nullptr;
   /// Throws `Error` (Stage::Launch, "arguments") for a name that is no operand.
   ErasedValue (*make_operands)(std::span<const OperandValue> operands) = nullptr;
+  ErasedValue (*copy_spec)(const void* spec) = nullptr;
+  ErasedValue (*copy_operands)(const void* operands) = nullptr;
+  /// Argument `i`, which is in device memory, at this launch.
+  OperandUse (*use_of)(const void* spec, const void* operands, std::size_t i) = nullptr;
+  /// The bits of argument `i` that are passed to the kernel; 0 unless a scalar or a shape.
+  std::uint64_t (*bits_of)(const void* spec, const void* operands, std::size_t i) = nullptr;
 
   [[nodiscard]] ptx::Module build(std::span<const std::uint64_t> values,
                                   const ptx::Target& target) const {

@@ -20,7 +20,8 @@ namespace ptxgen::inline v0 {
   X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")             \
   X(cache, "PTXGEN_CACHE", "on", "the cache of kernels: on, read-only, memory or off")             \
   X(cache_lower_dir, "PTXGEN_CACHE_LOWER_DIR", "", "compiled kernels that are only read")          \
-  X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")                \
+  X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator, host or cuda:N")          \
+  X(host, "PTXGEN_HOST", "auto", "kernels on the host: auto, simd, scalar, or vectors (avx2)")     \
   X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows")         \
   X(strict, "PTXGEN_STRICT", "0", "1: errors found on the emulated device are thrown")             \
   X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \

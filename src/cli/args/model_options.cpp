@@ -47,7 +47,7 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
   command
       .add_option("--check", options.check, "what the emulator checks: all, default, none, RULE,..")
       .capture_default_str();
-  command.add_option("--device", options.device, "auto, emulator or cuda:N");
+  command.add_option("--device", options.device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", options.gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
   command.add_flag("--repack", options.repack,
                    "rows of blocks as arrays of their fields on the device, for wider loads");

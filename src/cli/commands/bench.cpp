@@ -172,8 +172,8 @@ Place place_of(const Device& device, const DeviceChoice& choice) {
   const DeviceInfo& info = device.info();
   const std::string version =
       format_text("{}.{}", info.driver_version / 1000, info.driver_version % 1000 / 10);
-  return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
-          choice.emulator ? "host" : "cuda_events", choice.emulator};
+  return {choice.name, info.name, (choice.emulator || choice.host ? "emulated " : "") + version,
+          choice.emulator || choice.host ? "host" : "cuda_events", choice.emulator};
 }
 
 json row_json(const BenchRow& row) {

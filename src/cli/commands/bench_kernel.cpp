@@ -54,12 +54,13 @@ nlohmann::json as_json(const LibraryKernel& kernel, const Benchmark& result,
   const Verification& verified = result.verification;
   const LaunchGeometry& geometry = result.geometry;
   const double median = result.median();
+  const bool by_host = choice.emulator || choice.host;
   nlohmann::json document = {{"kernel", kernel.entry->name},
                              {"parameters", parameters_json(*kernel.entry, kernel.values)},
                              {"device", choice.name},
                              {"gpu", gpu},
                              {"emulated", choice.emulator},
-                             {"timing_source", choice.emulator ? "host" : "cuda_events"},
+                             {"timing_source", by_host ? "host" : "cuda_events"},
                              {"ok", verified.ok()},
                              {"implementation", verified.implementation},
                              {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},

@@ -6,6 +6,7 @@
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/device/doctor.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::cli {
 
@@ -45,6 +46,19 @@ Answer answer_of(const Diagnosis& diagnosis, const Settings& settings) {
   return answer;
 }
 
+// "--device host: kernels run with avx2 vectors; there are avx2, sse4, portable (PTXGEN_HOST)"
+std::string host_text(const HostFinding& host) {
+  if (!host.problem.empty()) return "--device host: " + host.problem;
+  if (host.vectors.empty()) {
+    return "--device host: kernels run as their fp64 references; this build has no Highway "
+           "(package "
+           "libhwy-dev) for vectors";
+  }
+  return format_text("--device host: kernels run with {}; there are {} (PTXGEN_HOST)",
+                     host.backend == "scalar" ? "their fp64 references" : host.backend + " vectors",
+                     join_text(host.vectors, ", "));
+}
+
 std::string described(const Diagnosis& diagnosis, const Answer& answer) {
   std::string text;
   for (const PieceFinding& piece : diagnosis.pieces) {
@@ -68,6 +82,7 @@ std::string described(const Diagnosis& diagnosis, const Answer& answer) {
                       : answer.driver == "stand-in" ? "ptxgen's stand-in for libcuda answers"
                                                     : "no libcuda answers") +
           "\n";
+  text += "host     " + host_text(diagnosis.host) + "\n";
   text += "device   without --device: " + answer.chosen + ": " + answer.why + "\n";
   text += "model    without --gpu: the first GPU of the PTX's .target; where there is none, " +
           answer.default_gpu + " (PTXGEN_EMULATED_GPU)\n";
@@ -96,6 +111,10 @@ nlohmann::json as_json(const Diagnosis& diagnosis, const Answer& answer) {
           {"gpus", std::move(gpus)},
           {"driver", answer.driver},
           {"default_gpu", answer.default_gpu},
+          {"host",
+           {{"backend", diagnosis.host.backend},
+            {"vectors", diagnosis.host.vectors},
+            {"problem", diagnosis.host.problem}}},
           {"auto", {{"device", answer.chosen}, {"why", answer.why}}}};
 }
 

@@ -135,7 +135,7 @@ ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob&
     report.comparison =
         compare_logits(result.logits, *reference, job.prompt.size(), run.config().vocabulary);
   }
-  if (!run.emulated() && result.steps != 0) report.copy_gb_per_s = measured_copy(model);
+  if (run.on_gpu() && result.steps != 0) report.copy_gb_per_s = measured_copy(model);
   if (options.model.json) {
     write_output(options.model.output, text_of(to_json(report)));
   } else {

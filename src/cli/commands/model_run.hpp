@@ -51,6 +51,8 @@ class ModelRun {
   [[nodiscard]] const DeviceInfo& device() const noexcept { return device_.info(); }
   [[nodiscard]] FindingCounts findings() const { return device_.finding_counts(); }
   [[nodiscard]] bool emulated() const noexcept { return choice_.emulator; }
+  /// Whether times are those of a GPU.
+  [[nodiscard]] bool on_gpu() const noexcept { return !choice_.emulator && !choice_.host; }
   /// "emulator", "cuda:0"
   [[nodiscard]] const std::string& device_name() const noexcept { return choice_.name; }
   /// Whether instructions of later launches are counted, which takes time; on a GPU they never are.

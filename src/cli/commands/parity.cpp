@@ -125,7 +125,7 @@ void add_parity(CLI::App& app, int& exit_code) {
   command.add_flag("--skip", options->skip, "compare nothing, and report SKIP");
   command.add_flag("--code", options->code, "compare the code alone, and launch nothing");
   command.add_option("--seed", options->seed, "of the operands").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
   command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,

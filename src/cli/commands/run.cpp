@@ -500,7 +500,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_schedule_options(command, *options);
   add_finding_options(command, *options);
   command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
   command.add_option("-o,--output", options->output,
                      "write there: the JSON, the annotated PTX, else the counters");
   command.add_flag("--no-gates", options->no_gates,

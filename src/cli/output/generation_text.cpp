@@ -86,6 +86,7 @@ std::string kernels_text(const GenerationReport& report) {
 std::string roofline_text(const GenerationReport& report) {
   const ptx::Gpu gpu = gpu_of(report.run.device());
   const double achieved = achieved_gb_per_s(report);
+  if (!report.run.on_gpu()) return format_text("{:.2f} GB/s of the host's memory", achieved);
   std::string text =
       format_text("{:.0f} GB/s, {:.1f} % of the {:.0f} GB/s that {} reads at", achieved,
                   100 * achieved / read_rate(gpu), read_rate(gpu), gpu.full_name);
@@ -137,7 +138,9 @@ json to_json(const GenerationReport& report) {
   } else {
     const double achieved = achieved_gb_per_s(report);
     document["achieved_gb_per_s"] = achieved;
-    document["roofline_share"] = achieved / read_rate(gpu_of(report.run.device()));
+    if (report.run.on_gpu()) {
+      document["roofline_share"] = achieved / read_rate(gpu_of(report.run.device()));
+    }
     if (report.copy_gb_per_s) document["copy_gb_per_s"] = *report.copy_gb_per_s;
     if (report.copy_gb_per_s) document["copy_share"] = achieved / *report.copy_gb_per_s;
   }

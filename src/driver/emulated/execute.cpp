@@ -9,6 +9,7 @@
 #include "emulator/state/address_space.hpp"
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -93,7 +94,7 @@ void wait(const WaitEvent& wait) {
 /// Memory operations that were valid when queued can still fail here, as on hardware.
 template <class Work>
 CUresult with_memory(CUcontext context, Work&& work) {
-  std::string problem;
+  std::string problem, kernel;
   {
     const std::lock_guard lock(context->memory_mutex);
     try {
@@ -101,16 +102,46 @@ CUresult with_memory(CUcontext context, Work&& work) {
       return CUDA_SUCCESS;
     } catch (const Error& error) {
       problem = error.message;
+      kernel = error.kernel;
     }
   }
   problem = "a queued operation failed: " + problem;
   log(CU_LOG_LEVEL_ERROR, problem);
   FaultNote note;
   note.code = CUDA_ERROR_ILLEGAL_ADDRESS;
+  note.kernel = std::move(kernel);
   note.finding.text = std::move(problem);
   const std::lock_guard lock(context->mutex);
   if (context->fault_note.code == CUDA_SUCCESS) context->fault_note = std::move(note);
   return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+// Throws unless an allocation holds the range.
+void must_hold(const emulator::AddressSpace& space, const HostKernel& kernel,
+               const HostKernel::Range& range) {
+  const emulator::Allocation* const found = space.find(range.address);
+  const bool inside = found != nullptr && !found->freed &&
+                      found->start + found->bytes - range.address >= range.bytes &&
+                      !(range.written && found->read_only);
+  if (inside) return;
+  Error error(
+      Stage::Launch, "out-of-bounds",
+      format_text("kernel '{}' on the host {} {} bytes at {:#x}, which no allocation holds",
+                  kernel.name(), range.written ? "writes" : "reads", range.bytes, range.address));
+  error.kernel = kernel.name();
+  throw error;
+}
+
+void run(emulator::Device& memory, const HostKernel& kernel) {
+  emulator::AddressSpace& space = memory.space();
+  for (const HostKernel::Range& range : kernel.memory()) {
+    if (range.bytes != 0) must_hold(space, kernel, range);
+  }
+  const auto base = reinterpret_cast<std::uintptr_t>(space.host(emulator::kGlobalBase));
+  kernel.run(base - emulator::kGlobalBase);
+  for (const HostKernel::Range& range : kernel.memory()) {
+    if (range.written && range.bytes != 0) space.mark(range.address, range.bytes);
+  }
 }
 
 struct Executing {
@@ -125,6 +156,9 @@ struct Executing {
     return with_memory(context, [&] { run(context->memory, fill); });
   }
   CUresult operator()(const HostCall& call) const {
+    if (call.kernel != nullptr) {
+      return with_memory(context, [&] { run(context->memory, *call.kernel); });
+    }
     run_host_function(call, CUDA_SUCCESS);
     return CUDA_SUCCESS;
   }
@@ -155,7 +189,7 @@ void run_host_function(const HostCall& call, CUresult status) {
   const NoCalls none;
   if (call.callback != nullptr) {
     call.callback(call.stream, status, call.user);
-  } else if (status == CUDA_SUCCESS) {
+  } else if (status == CUDA_SUCCESS && call.work != nullptr) {
     call.work(call.user);
   }
 }

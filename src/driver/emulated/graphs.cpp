@@ -245,7 +245,10 @@ struct Describe {
     return format_text("fill {}x{} of {} with {}", fill.width, fill.height,
                        count_text(fill.element_bytes, "byte"), fill.value);
   }
-  std::string operator()(const HostCall&) const { return "host function"; }
+  std::string operator()(const HostCall& call) const {
+    return call.kernel == nullptr ? "host function"
+                                  : format_text("kernel {} on the host", call.kernel->name());
+  }
   std::string operator()(const RecordEvent&) const { return "record event"; }
   std::string operator()(const WaitEvent&) const { return "wait for event"; }
   std::string operator()(const FreeMemory&) const { return "free"; }
@@ -371,7 +374,8 @@ CUresult graph_add_host_node(CUgraphNode* node, CUgraph graph, const CUgraphNode
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (node_params == nullptr || node_params->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_HOST,
-                      HostCall{node_params->fn, nullptr, nullptr, node_params->userData}, nullptr);
+                      HostCall{node_params->fn, nullptr, nullptr, node_params->userData, nullptr},
+                      nullptr);
   });
 }
 

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "driver/emulated/host_kernel.hpp"
 #include "driver/emulated/notes.hpp"
 #include "ptxgen/driver/emulated.hpp"
 
@@ -61,11 +62,13 @@ struct Fill {
   std::uint64_t width = 0, height = 1, pitch = 0;
 };
 /// A function of the host. `callback`: cuStreamAddCallback, which also passes stream and status.
+/// `kernel`: of the library, on device memory.
 struct HostCall {
   CUhostFn work = nullptr;
   CUstreamCallback callback = nullptr;
   CUstream stream = nullptr;  ///< as the caller named it
   void* user = nullptr;
+  std::shared_ptr<const HostKernel> kernel = nullptr;
 };
 struct RecordEvent {
   std::shared_ptr<CUevent_st> event;

@@ -313,17 +313,24 @@ CUresult stream_add_callback(CUstream handle, CUstreamCallback callback, void* u
   return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
     if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
-    return submit(stream, HostCall{nullptr, callback, handle, user_data});
+    return submit(stream, HostCall{nullptr, callback, handle, user_data, nullptr});
   });
 }
 
 CUresult launch_host_func(CUstream handle, CUhostFn work, void* user_data) {
   return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
     if (work == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return submit(stream, HostCall{work, nullptr, handle, user_data});
+    return submit(stream, HostCall{work, nullptr, handle, user_data, nullptr});
   });
 }
 
 }  // namespace entries
+
+CUresult launch_host_kernel(CUstream handle, std::shared_ptr<const HostKernel> kernel) noexcept {
+  return entries::with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    return submit(stream, HostCall{nullptr, nullptr, handle, nullptr, std::move(kernel)});
+  });
+}
+
 }  // namespace emulated
 }  // namespace ptxgen::inline v0::driver

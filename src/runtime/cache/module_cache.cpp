@@ -38,7 +38,7 @@ class DeviceBackend : public CacheBackend {
 
   Generator generator(const ModuleOptions&) override {
     // The emulated driver runs PTX and accepts no machine code.
-    if (context_.device().info().kind == DeviceKind::Emulator) return {};
+    if (is_emulated(context_.device().info().kind)) return {};
     std::call_once(assembler_once_, [this] {
       assembler_ = std::make_unique<Assembler>(settings_);
       first_tool_ = assembler_->first_tool();

@@ -23,7 +23,7 @@ std::uint64_t mark_of(std::thread::id thread) noexcept {
 
 // Suffix of the stand-in library's device names (docs/driver.md).
 ContextCore::DriverLog::DriverLog(const Device& device)
-    : emulated(device.info().kind == DeviceKind::Emulator),
+    : emulated(is_emulated(device.info().kind)),
       standin(!emulated && device.info().name.ends_with("(emulated)") ? &device.table() : nullptr),
       findings(device.finding_store().shared_from_this()) {}
 
@@ -168,7 +168,7 @@ ContextCore::~ContextCore() {
 Error ContextCore::failure(Stage stage, const FailedCall& failed, std::string_view doing) const {
   Error error = driver_error(stage, failed, doing);
   const bool sticky = is_sticky(failed.result);
-  const bool emulated = device_.info().kind == DeviceKind::Emulator;
+  const bool emulated = is_emulated(device_.info().kind);
   // A GPU's fault may have been logged by a thread of its driver.
   if (driver_log_ != nullptr) error.log = driver_log_->take(sticky && !emulated);
   if (sticky) record_fault(error, failed);
@@ -176,7 +176,7 @@ Error ContextCore::failure(Stage stage, const FailedCall& failed, std::string_vi
 }
 
 driver::emulated::FaultNote ContextCore::emulated_fault() const {
-  if (device_.info().kind != DeviceKind::Emulator) return {};
+  if (!is_emulated(device_.info().kind)) return {};
   return driver::emulated::fault_note(handle_);
 }
 

@@ -121,6 +121,7 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   }
   must(table, Stage::Device, &Table::device_get, &facts->device, ordinal);
   facts->info = ask_device(table, facts->device, ordinal, kind);
+  if (kind == DeviceKind::Host) describe_host(facts->info, settings, facts->log);
   const DeviceInfo& info = facts->info;
   const std::string which =
       format_text("{} (compute capability {})", info.name, dotted_version(info.sm));

@@ -1,4 +1,4 @@
-// src/runtime/device/device_names.cpp - devices by name: auto, cuda:N, emulator
+// src/runtime/device/device_names.cpp - devices by name: auto, cuda:N, emulator, host
 #include <atomic>
 #include <optional>
 
@@ -15,6 +15,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kEmulator = "emulator";
+constexpr std::string_view kHost = "host";
 
 std::string gpu_names() { return join_text(ptx::gpus(), ", ", &ptx::Gpu::name); }
 
@@ -31,11 +32,15 @@ int ptx_number(const std::string& text) {
       format_text("PTXGEN_EMULATED_PTX is '{}'; expected a PTX version, for example 9.0", text));
 }
 
-Device open_emulator(std::string_view name, const Settings& settings) {
+Device open_emulator(std::string_view name, const Settings& settings,
+                     DeviceKind kind = DeviceKind::Emulator) {
   const ptx::Gpu& gpu = gpu_of(name);
   driver::emulated::set_newest_ptx(ptx_number(settings.emulated_ptx));
-  return Device::open(driver::emulated::table(), driver::emulated::add_gpu(gpu),
-                      DeviceKind::Emulator, settings);
+  return Device::open(driver::emulated::table(), driver::emulated::add_gpu(gpu), kind, settings);
+}
+
+Device open_host(const Settings& settings) {
+  return open_emulator(settings.emulated_gpu, settings, DeviceKind::Host);
 }
 
 /// libcuda's table after cuInit and its number of devices, or the reason for a failure.
@@ -96,6 +101,16 @@ Device open_automatic(const Settings& settings) {
   return emulator;
 }
 
+Device open_gpu_or_host(const Settings& settings) {
+  const Libcuda cuda = start_libcuda(settings);
+  if (cuda.devices > 0) return Device::open(*cuda.table, 0, DeviceKind::Cuda, settings);
+  Device host = open_host(settings);
+  host.log().info([&] {
+    return format_text("no GPU, so device 'auto:host' is the host ({})", cuda.problem.message);
+  });
+  return host;
+}
+
 /// The N of "cuda:N"; "cuda" is 0.
 std::optional<int> cuda_ordinal(std::string_view name) {
   if (name == "cuda") return 0;
@@ -110,6 +125,8 @@ std::optional<int> cuda_ordinal(std::string_view name) {
 Device Device::open(std::string_view name, const Settings& settings) {
   if (name.empty()) name = settings.device;
   if (name == "auto") return open_automatic(settings);
+  if (name == "auto:host") return open_gpu_or_host(settings);
+  if (name == kHost) return open_host(settings);
   if (name == kEmulator) return open_emulator(settings.emulated_gpu, settings);
   if (name.starts_with("emulator:")) {
     return open_emulator(name.substr(kEmulator.size() + 1), settings);
@@ -119,11 +136,11 @@ Device Device::open(std::string_view name, const Settings& settings) {
     if (cuda.table == nullptr || cuda.devices == 0) throw cuda.problem;
     return open(*cuda.table, *ordinal, DeviceKind::Cuda, settings);
   }
-  throw Error(
-      Stage::Device, "bad-device",
-      format_text(
-          "'{}' is not a device; valid are auto, cuda:N, emulator and emulator:NAME with {}", name,
-          gpu_names()));
+  throw Error(Stage::Device, "bad-device",
+              format_text("'{}' is not a device; valid are auto, auto:host, cuda:N, host, emulator "
+                          "and emulator:NAME "
+                          "with {}",
+                          name, gpu_names()));
 }
 
 std::vector<DeviceInfo> Device::list(const Settings& settings) {
@@ -139,10 +156,15 @@ std::vector<DeviceInfo> Device::list(const Settings& settings) {
           [&] { return format_text("device cuda:{} left out: {}", i, error.message); });
     }
   }
-  try {
-    found.push_back(open_emulator(settings.emulated_gpu, settings).info());
-  } catch (const Error& error) {
-    open_log(settings).warn([&] { return "the emulator left out: " + error.message; });
+  for (const DeviceKind kind : {DeviceKind::Emulator, DeviceKind::Host}) {
+    try {
+      found.push_back(open_emulator(settings.emulated_gpu, settings, kind).info());
+    } catch (const Error& error) {
+      open_log(settings).warn([&] {
+        return format_text("the {} left out: {}", kind == DeviceKind::Host ? "host" : "emulator",
+                           error.message);
+      });
+    }
   }
   return found;
 }

@@ -8,9 +8,11 @@
 #include <filesystem>
 
 #include "ptxgen/driver/table.hpp"
+#include "ptxgen/kernels/host.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/device/device_state.hpp"
 #include "support/format.hpp"
 #include "support/toolkit.hpp"
 
@@ -152,6 +154,19 @@ void look_at_cache(const Settings& settings, PieceFinding& piece) {
                       : "does not exist and cannot be created in " + parent.string();
 }
 
+HostFinding ask_host(const Settings& settings) {
+  HostFinding host;
+  for (const HostTarget& target : host_targets()) {
+    if (target.supported) host.vectors.emplace_back(target.name);
+  }
+  try {
+    host.backend = host_backend(settings);
+  } catch (const Error& error) {
+    host.problem = error.message;
+  }
+  return host;
+}
+
 }  // namespace
 
 const PieceFinding* Diagnosis::find(std::string_view piece) const noexcept {
@@ -199,6 +214,7 @@ Diagnosis diagnose(const Settings& settings) {
       [&](PieceFinding& piece) { ask_cublas(settings, piece); });
   ask("cache folder", "keeping compiled kernels between runs",
       [&](PieceFinding& piece) { look_at_cache(settings, piece); });
+  diagnosis.host = ask_host(settings);
   return diagnosis;
 }
 

@@ -50,6 +50,10 @@ class CheckedCall {
   [[nodiscard]] const void* spec() const noexcept { return spec_.get(); }
   /// Of making the operands.
   [[nodiscard]] const StageTimes& stages() const noexcept { return call_.stages; }
+  /// The operands in device memory; `after` as the last `compare` read it.
+  [[nodiscard]] std::span<const OperandMemory> memory() const noexcept { return call_.memory; }
+  /// The operands in fp64; outputs are the reference's after the first `compare`.
+  [[nodiscard]] const HostOperands& host() const noexcept { return call_.host; }
   /// Whether a launch reads what the launch before it wrote.
   [[nodiscard]] bool reads_outputs() const;
   /// Device memory as it was before the first launch.

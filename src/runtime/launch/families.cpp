@@ -29,7 +29,7 @@ class CublasGemv final : public Routine, public std::enable_shared_from_this<Cub
     return ready_.load(std::memory_order_acquire);
   }
   void refuse_device() const override {
-    if (core_.device().info().kind != DeviceKind::Emulator) return;
+    if (!is_emulated(core_.device().info().kind)) return;
     throw Error(Stage::Launch, "no-cublas",
                 "cuBLAS needs a GPU, and this device is emulated; choose the GEMV auto");
   }

@@ -6,6 +6,7 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/device/device_state.hpp"
 #include "runtime/launch/launch_checks.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "support/format.hpp"
@@ -68,8 +69,10 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       core(of.core()),
       table(core.table()),
       trace(core.trace()),
-      emulated(of.device().info().kind == DeviceKind::Emulator),
+      emulated(is_emulated(of.device().info().kind)),
       options(resolved(std::move(given))),
+      on_host(of.device().info().kind == DeviceKind::Host),
+      host_target(host_target_of(of.device().info())),
       gpu(chosen_for(of, options)),
       cache(of, cache_options(options), options.settings),
       pipeline{&target_of(of, options), &options.passes,     options.gates, &core.log(),
@@ -206,6 +209,7 @@ Function Launcher::load(std::string_view ptx, std::string_view entry, std::strin
 
 void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
                               PrepareProgress progress) const {
+  if (on_host) return;  // there is nothing to build
   struct Made {
     const Pipeline* pipeline;
     Launchable what;

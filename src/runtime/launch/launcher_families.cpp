@@ -106,6 +106,7 @@ auto Launcher::State::serve(const KernelDescription& kernel, const void* spec, c
 
 LaunchRecord Launcher::State::launch(const KernelDescription& kernel, const void* spec,
                                      const void* operands, const Stream& stream) const {
+  if (on_host) return launch_host(kernel, spec, operands, stream);
   if (kernel.family == nullptr) return launch(launchable(kernel, spec), kernel, operands, stream);
   return serve(
       kernel, spec, operands, stream,
@@ -121,6 +122,7 @@ LaunchRecord Launcher::State::launch(const KernelDescription& kernel, const void
 
 LaunchPlan Launcher::State::plan(const KernelDescription& kernel, const void* spec,
                                  const void* operands, const Stream& stream) const {
+  if (on_host) return plan_host(kernel, spec, operands, stream);
   if (kernel.family == nullptr) return plan(launchable(kernel, spec), kernel, operands, stream);
   return serve(
       kernel, spec, operands, stream,
@@ -160,6 +162,10 @@ void Launcher::State::fall_back(FamilyState& family, const Error& error,
 ChosenKernel Launcher::choose_described(const KernelDescription& kernel, const void* spec,
                                         const void* operands) const {
   if (kernel.family == nullptr) return {&kernel, nullptr, {}, {}};
+  if (state_->on_host) {
+    const LaunchRecord record = state_->host_record(kernel);
+    return {nullptr, nullptr, record.implementation, record.reason};
+  }
   const Served& call = state_->served(kernel, spec, operands);
   return {call.launch.kernel, call.launch.spec, call.launch.implementation, call.launch.reason};
 }

@@ -21,6 +21,9 @@
 
 namespace ptxgen::inline v0 {
 
+class HostLaunch;   // runtime/launch/host_launch.hpp
+struct HostTarget;  // ptxgen/kernels/host.hpp
+
 /// The stages of the last load of each kernel.
 ///
 /// Threads: all members from any thread at once.
@@ -57,7 +60,9 @@ struct Launcher::State {
   const Trace& trace;
   const bool emulated;
   const LauncherOptions options;
-  const ptx::Gpu gpu;  ///< what choices are made for
+  const bool on_host;                   ///< described kernels run as functions of the host
+  const HostTarget* const host_target;  ///< the vectors that they use; null: none
+  const ptx::Gpu gpu;                   ///< what choices are made for
   mutable ModuleCache cache;
   const Pipeline pipeline;
   const ModuleKey base_key;  ///< of any kernel of the library: without kernel, values and plan
@@ -110,6 +115,16 @@ struct Launcher::State {
                                 const void* operands, const Stream& stream) const;
   [[nodiscard]] LaunchGeometry geometry_of(const Launchable& what, const KernelDescription& called,
                                            const void* operands) const;
+
+  // On a device of kind Host. launcher_host.cpp.
+  LaunchRecord launch_host(const KernelDescription& kernel, const void* spec, const void* operands,
+                           const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_host(const KernelDescription& kernel, const void* spec,
+                                     const void* operands, const Stream& stream) const;
+  [[nodiscard]] LaunchRecord host_record(const KernelDescription& kernel) const;
+  [[nodiscard]] std::shared_ptr<const HostLaunch> host_launch(const KernelDescription& kernel,
+                                                              const void* spec,
+                                                              const void* operands) const;
 
   // Families. launcher_families.cpp.
   /// Calls `on_kernel(launchable)` or `on_routine(routine, reason)` as the family chooses.

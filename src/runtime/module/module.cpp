@@ -71,7 +71,7 @@ ModulePointer timed_load(const ContextCore& core, const Image& image, const Modu
 /// On the emulated device: where the lines of the text come from, and who hears of launches.
 void annotate(const ContextCore& core, driver::CUmodule module, const PtxSource& source) {
   const Device& device = core.device();
-  if (device.info().kind != DeviceKind::Emulator) return;
+  if (!is_emulated(device.info().kind)) return;
   driver::emulated::ModuleNotes notes;
   notes.listener = device.finding_store().shared_from_this();
   if (source.module != nullptr) {

@@ -76,6 +76,7 @@ struct Describe<KvCacheWrite> {
   /// Throws as `geometry`.
   static void check(const K& spec, const O&) { static_cast<void>(spec.geometry()); }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K&) { return {.exact = true}; }
   static constexpr K cases[] = {{1, 1, 1, 1},
                                 {1, 8, 128, 48},

@@ -114,6 +114,7 @@ struct Describe<Rope<kPairs>> {
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 2},
                                 {1, 4, 128},

@@ -134,6 +134,7 @@ struct Describe<RopeKvWrite> {
   static void check(const K& spec, const O& operands);
   static KernelKey key(const K& spec);
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {
       {1, 1, 1, 2, 1},

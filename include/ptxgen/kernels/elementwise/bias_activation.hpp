@@ -56,6 +56,7 @@ struct Describe<BiasActivation> {
       Row::input("bias", &O::bias, ElementType::f32, &K::bias_size, "added to every row"),
       Row::shape<&K::n>("n"), Row::shape<&K::bias_size>("bias_size")};
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},
                                 {255, 300},

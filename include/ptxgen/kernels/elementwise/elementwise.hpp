@@ -102,6 +102,7 @@ struct Describe<Vadd> {
       Row::output("c", &O::c, &Vadd::type, &Vadd::n, "sum").may_alias("a").may_alias("b"),
       Row::shape<&Vadd::n>("n")};
   static void reference(const Vadd& spec, HostOperands& host);
+  static void host(const Vadd& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const Vadd&) { return {.exact = true}; }
   static constexpr Vadd cases[] = {{1},
                                    {255},

@@ -38,6 +38,7 @@ struct Describe<ResidualAdd> {
       Row::output("out", &O::out, &K::type, &K::n, "result").may_alias("a").may_alias("b"),
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K&);
   static constexpr K cases[] = {
       {1}, {255}, {4099}, {70000}, {4099, ElementType::f16}, {4099, ElementType::bf16}};
@@ -86,6 +87,7 @@ struct Describe<BatchedResidualAdd> {
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},
                                 {17, 255},

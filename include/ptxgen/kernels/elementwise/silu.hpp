@@ -39,6 +39,7 @@ struct Describe<Silu> {
       Row::output("out", &O::out, &K::type, &K::n, "result").may_alias("in"),
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1},
                                 {255},

@@ -41,6 +41,7 @@ struct Describe<Swiglu> {
       Row::output("out", &O::out, &K::type, &K::n, "result").may_alias("gate").may_alias("up"),
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1},
                                 {255},
@@ -97,6 +98,7 @@ struct Describe<BatchedSwiglu> {
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},
                                 {17, 255},

@@ -94,6 +94,7 @@ struct Describe<BatchedGemv> {
   /// Throws `Error` (Stage::Launch, "arguments") unless m_dim is 1 to m.
   static void check(const K& spec, const O& operands);
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {
       {1, 1, 1, ElementType::f32},

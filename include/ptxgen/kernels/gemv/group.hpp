@@ -136,6 +136,7 @@ struct Describe<GemvGroup> {
       Row::input("x", &O::x, &K::x, &K::k, "vector").aligned(kLoad)};
   static KernelKey key(const K& spec);
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr ElementType kQ4 = ElementType::q4_k;
   static constexpr ElementType kQ6 = ElementType::q6_k;

@@ -66,6 +66,7 @@ struct Describe<Gemv> {
   static void reference(const Gemv& kernel, HostOperands& host) {
     Describe<GemvProblem>::reference(kernel.plan.problem, host);
   }
+  static void host(const Gemv& kernel, const GemvOperands& operands, const HostRun& run);
   static ErrorBound bound(const Gemv& kernel);
   static constexpr std::array<Gemv, 0> cases{};
 };

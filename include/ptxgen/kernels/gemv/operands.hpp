@@ -179,6 +179,7 @@ struct Describe<GemvProblem> {
   static LaunchGeometry geometry(const P& problem, const ptx::Gpu& gpu);
   static KernelCost cost(const P& problem);
   static void reference(const P& problem, HostOperands& host);
+  static void host(const P& problem, const GemvOperands& operands, const HostRun& run);
   static ErrorBound bound(const P& problem);
   static const KernelFamily family;
   static constexpr P cases[] = {

@@ -53,6 +53,7 @@ struct Describe<GemvStrided> {
       Row::input("x", &O::x, ElementType::f32, &K::k, "vector"), Row::shape<&K::k>("k"),
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec) { return gemv_bound(spec.roundings()); }
   static constexpr K cases[] = {{1, 1}, {0, 5}, {257, 1000}, {100, 100}, {70000, 3}};
 };

@@ -72,6 +72,7 @@ struct Describe<PerHeadRmsNorm> {
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 1},
                                 {1, 1, 33},

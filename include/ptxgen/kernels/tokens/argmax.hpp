@@ -68,6 +68,7 @@ struct Describe<Argmax> {
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
+  static void host(const K& spec, const O& operands, const HostRun& run);
   static ErrorBound bound(const K&) { return {.exact = true}; }
   static constexpr K cases[] = {{1, 1},
                                 {17, 31},

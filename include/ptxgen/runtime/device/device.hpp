@@ -24,7 +24,12 @@ class ContextCore;  // src/runtime/device/core.hpp: table, handle, log; shared b
 enum class DeviceKind : std::uint8_t {
   Cuda,      ///< libcuda's; the stand-in library counts as one
   Emulator,  ///< the emulated driver inside this library
+  Host,      ///< the same, with described kernels run by functions of the host
 };
+/// Whether the device is one of the emulated driver.
+[[nodiscard]] constexpr bool is_emulated(DeviceKind kind) noexcept {
+  return kind != DeviceKind::Cuda;
+}
 
 /// Limits that launches are checked against, read from the device. Bytes unless stated otherwise.
 struct DeviceLimits {
@@ -59,6 +64,9 @@ struct DeviceInfo {
   int newest_ptx =
       0;  ///< newest PTX version that the driver compiles, 10 * major + minor; 0: unknown
   DeviceLimits limits;
+  /// Of kind Host: what runs described kernels, the name of a `HostTarget` ("avx2") or "scalar":
+  /// their fp64 references.
+  std::string host;
 };
 
 /// The device as the planner models it: the row of the GPU table that matches it (architecture,
@@ -86,8 +94,11 @@ class Device {
   /// "auto": the first device of libcuda, else the emulator, with one warning per process in the
   /// log; PTXGEN_DEVICE=emulator, or the name "emulator", selects it without the warning. "cuda:N":
   /// libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME": a GPU of
-  /// the GPU table. An empty name means `settings.device`. Throws `Error` (Stage::Device):
-  /// "bad-device" (no such name; lists the valid ones), "no-driver" (the log lists the places
+  /// the GPU table. "host": the emulator's GPU, on which described kernels run as functions of the
+  /// host (`settings.host`, PTXGEN_HOST), and PTX on the emulator; "auto:host": the first device of
+  /// libcuda, else the host. An empty name means `settings.device`. Throws `Error` (Stage::Device):
+  /// "bad-device" (no such name; lists the valid ones), "no-vectors" (the host has not those of
+  /// PTXGEN_HOST), "no-driver" (the log lists the places
   /// tried), "no-device" (lists the driver's devices), "unsupported-device" (older than all
   /// targets), "bad-setting", "driver-call". Messages go to the default log at the settings' level,
   /// spans to the settings' trace. `settings.strict` = "1": the next call that waits throws
@@ -95,7 +106,7 @@ class Device {
   [[nodiscard]] static Device open(std::string_view name = {},
                                    const Settings& settings = Settings::from_environment());
   /// A device of a given table, which must outlive it: for tests and tracing wrappers. Calls
-  /// cuInit.
+  /// cuInit. Kind Host needs the emulated driver's table.
   [[nodiscard]] static Device open(const driver::Table& table, int ordinal,
                                    DeviceKind kind = DeviceKind::Cuda,
                                    const Settings& settings = Settings::from_environment());

@@ -29,11 +29,19 @@ struct GpuFinding {
   std::uint64_t memory_bytes = 0;
 };
 
+/// Kernels on the host (`Device::open("host")`).
+struct HostFinding {
+  std::string backend;               ///< what would run them: "avx2", "scalar"; empty: `problem`
+  std::vector<std::string> vectors;  ///< of this build that the processor has, widest first
+  std::string problem;               ///< why PTXGEN_HOST cannot be served
+};
+
 struct Diagnosis {
   /// In a fixed order: NVIDIA driver, nvJitLink, ptxas, nvdisasm, cuobjdump, NVRTC, cuBLAS,
   /// cache folder.
   std::vector<PieceFinding> pieces;
   std::vector<GpuFinding> gpus;
+  HostFinding host;
 
   /// The piece of that name, or null.
   [[nodiscard]] const PieceFinding* find(std::string_view piece) const noexcept;

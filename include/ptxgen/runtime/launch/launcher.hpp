@@ -50,7 +50,7 @@ struct KernelRequest {
 /// What a family chose. `spec` is a value of the kernel's type and lives as long as the launcher;
 /// it is null for a kernel without a family.
 struct ChosenKernel {
-  const KernelDescription* kernel = nullptr;  ///< null: a routine of another library
+  const KernelDescription* kernel = nullptr;  ///< null: a routine of another library, or the host
   const void* spec = nullptr;
   std::string_view implementation;  ///< "direct", "cublas"
   std::string_view reason;
@@ -96,7 +96,8 @@ struct LauncherOptions {
 struct LaunchRecord {
   std::string_view kernel;  ///< "gemv", "gemv_coalesced", "cublasSgemv"
   /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" if matmul called one of
-  /// them for each row; empty for kernels with one implementation.
+  /// them for each row; on the host "avx2" and the like, or "scalar"; empty for kernels with one
+  /// implementation.
   std::string_view implementation;
   std::string_view reason;  ///< reason for the choice
   LaunchGeometry geometry;
@@ -144,6 +145,11 @@ class LaunchPlan {
 /// (a stream of another context), "no-cublas", "cublas-failed". A kernel that is not in memory is
 /// loaded first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
 /// Module::load throw.
+///
+/// On a device of kind Host described kernels are queued as functions of the host, with the same
+/// checks: there is no module, GEMV choices and passes do not matter, and the record's
+/// implementation is `DeviceInfo::host`, or "scalar" for a kernel without a function
+/// (`KernelDescription::host_of`). Kernels of your own run on the emulator.
 ///
 /// A graph keeps the modules launched during its capture loaded; if the host captures a borrowed
 /// stream itself, the launcher keeps them loaded until it is destroyed.
