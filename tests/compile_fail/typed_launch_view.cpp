@@ -1,4 +1,4 @@
-// tests/compile_fail/typed_launch_view.cpp - falsification 40: a Ptr<f32> takes views of f32
+// tests/compile_fail/typed_launch_view.cpp - falsification 40: launches take typed views
 // expect: an argument of the launch does not match its parameter
 // expect: LaunchArgument<1, Ptr<f32
 // expect: DeviceView<f64

@@ -1,5 +1,5 @@
-// tests/compile_fail/view_broadcast_as_target.cpp - falsification 40: nothing is copied to a
-// broadcast view expect: no matching function for call to
+// tests/compile_fail/view_broadcast_as_target.cpp - falsification 40: a broadcast is no target
+// expect: no matching function for call to
 #include "ptxgen/builder.hpp"
 #include "ptxgen/runtime/device/view_copy.hpp"
 

@@ -1,5 +1,6 @@
-// tests/compile_fail/view_const_written.cpp - falsification 40: a view of const elements is not
-// written expect gcc: assignment of read-only location expect clang: returns a const value
+// tests/compile_fail/view_const_written.cpp - falsification 40: const elements are not written
+// expect gcc: assignment of read-only location
+// expect clang: returns a const value
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels/view.hpp"
 

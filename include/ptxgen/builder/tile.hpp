@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -518,6 +519,8 @@ class TilePart {
   /// From registers, as `load` gives them; `values` may be variables.
   template <class Values>
   void store(const Values& values, Site site = Site::current()) {
+    static_assert(detail::kSame<detail::ElementOf<std::remove_cvref_t<decltype(values[0])>>, T>,
+                  "a tile stores values or variables of its own element type");
     check_stored(values.size(), site);
     std::size_t n = 0;
     for (const detail::TilePlace& place :
