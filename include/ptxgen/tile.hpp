@@ -4,5 +4,6 @@
 #include "ptxgen/support/language.hpp"
 
 #include "ptxgen/tile/access.hpp"
+#include "ptxgen/tile/dynamic.hpp"
 #include "ptxgen/tile/shape.hpp"
 #include "ptxgen/tile/view.hpp"

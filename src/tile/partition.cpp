@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ptxgen/support/error.hpp"
+#include "ptxgen/tile/shape.hpp"
 #include "ptxgen/tile/view.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"

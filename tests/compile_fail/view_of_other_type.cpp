@@ -1,6 +1,6 @@
 // tests/compile_fail/view_of_other_type.cpp - falsification 40: views of other elements
 // expect gcc: could not convert
-// expect clang: no viable conversion from
+// expect clang: no known conversion from
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels/view.hpp"
 

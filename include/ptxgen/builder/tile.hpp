@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ptxgen/builder/kernel_builder.hpp"
+#include "ptxgen/support/hidden.hpp"
 #include "ptxgen/tile/access.hpp"
 #include "ptxgen/tile/view.hpp"
 
@@ -88,7 +89,7 @@ struct Extents {
   std::span<const Extent> all;
   Extents(std::initializer_list<Extent> list) noexcept : all(list.begin(), list.size()) {}
   Extents(std::span<const Extent> list) noexcept : all(list) {}
-  Extents(const std::vector<Extent>& list) noexcept : all(list) {}
+  Extents(const std::vector<Extent>& list) noexcept : all(list.data(), list.size()) {}
 };
 
 [[nodiscard]] TensorData make_tensor(const PointerData& base, std::uint32_t bytes,
@@ -285,69 +286,22 @@ class PartData {
   [[nodiscard]] std::vector<TilePlace> places(const Dims& shift, SourceLocation site);
   void next(SourceLocation site);
   void bind(const SharedTileData& shared, SourceLocation site);
-  [[nodiscard]] const SpreadPlan& plan() const noexcept { return plan_; }
-  [[nodiscard]] const GridData& grid() const noexcept { return grid_; }
-  [[nodiscard]] const Number& first(std::size_t dim) const noexcept { return first_[dim]; }
-  [[nodiscard]] KernelBuilder& builder() const noexcept { return *grid_.tensor.k; }
-  [[nodiscard]] const TileOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const SpreadPlan& plan() const noexcept;
+  [[nodiscard]] const GridData& grid() const noexcept;
+  [[nodiscard]] const Number& first(std::size_t dim) const noexcept;
+  [[nodiscard]] KernelBuilder& builder() const noexcept { return *grid().tensor.k; }
+  [[nodiscard]] const TileOptions& options() const noexcept;
   /// Whether only some threads have elements, and which.
-  [[nodiscard]] bool partial() const noexcept { return partial_; }
-  [[nodiscard]] const Pred& member() const noexcept { return member_; }
+  [[nodiscard]] bool partial() const noexcept;
+  [[nodiscard]] const Pred& member() const noexcept;
   /// Where element `n` of an access is in the bound shared tile, and whether the access is a
   /// vector there.
   [[nodiscard]] PointerData shared_at(const Dims& offset, std::uint32_t n, SourceLocation site);
   [[nodiscard]] bool shared_vectors() const noexcept;
-  [[nodiscard]] bool is_bound() const noexcept { return !cursor_.empty(); }
 
  private:
-  void spread(const TileGroup& group, SourceLocation site);
-  void spread_vector(SourceLocation site);
-  [[nodiscard]] std::uint32_t widest(std::size_t fast) const;
-  void place_thread(const TileGroup& group, std::span<const Extent> index, SourceLocation site);
-  void check_index(std::span<const Extent> index, SourceLocation site);
-  [[nodiscard]] bool needs_check(std::size_t dim, std::int64_t offset) const;
-  [[nodiscard]] const Extent& size_of(std::size_t dim) const;
-  [[nodiscard]] const Extent& stride_of(std::size_t dim) const;
-  [[nodiscard]] Value<u64> step_bytes(std::size_t dim, std::uint64_t count, SourceLocation site);
-  [[nodiscard]] PointerData start(SourceLocation site);
-  void distances_between(const Dims& last, const Dims& offset, SourceLocation site);
-  [[nodiscard]] PointerData pointer_of(const Dims& offset, SourceLocation site);
-  [[nodiscard]] bool bound_dim(std::size_t dim, std::int64_t offset, Pred& p, bool& has,
-                               SourceLocation site);
-  void range(TilePlace& place, SourceLocation site);
-  void prepare(SourceLocation site);
-
-  struct Bound {  ///< a predicate that was emitted
-    std::size_t dim;
-    std::int64_t offset;
-    ptx::Register with;
-    Pred in_range;
-  };
-  struct Moved {  ///< an address or a distance that was emitted
-    Dims offset;
-    PointerData pointer;
-  };
-  struct Distance {
-    std::size_t dim;
-    std::uint64_t count;
-    Value<u64> bytes;
-  };
-
-  GridData grid_;
-  TileOptions options_;
-  SpreadPlan plan_;
-  std::array<Number, kMaxRank> within_, first_;  ///< the thread's element, in the tile and tensor
-  std::vector<Var<u32>> moving_;                 ///< first_ of the dim that `next` moves
-  std::vector<Var<Ptr<b8, Global>>> moving_base_;
-  PointerData base_;
-  Pred member_{nullptr, ptx::Register{}};
-  bool partial_ = false;
-  std::vector<Bound> fixed_bounds_, bounds_;
-  std::vector<Distance> distances_;
-  std::size_t fixed_distances_ = 0;  ///< of them, emitted where the part was made
-  std::vector<Moved> pointers_;
-  std::vector<SharedCursor> cursor_;  ///< none or one
-  SharedTileData shared_;
+  class State;
+  Hidden<State> state_;
 };
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/types.hpp"
+#include "ptxgen/tile/dynamic.hpp"
 
 namespace ptxgen::inline v0::tile {
 
@@ -17,9 +18,6 @@ enum class TileLevel : std::uint8_t { Grid, Block, Warp };
 
 /// Where its elements are stored.
 enum class TileStorage : std::uint8_t { Global, Shared, Registers };
-
-/// A dim of a shape that is known only when the kernel runs. Allowed in views, not in tiles.
-inline constexpr std::int64_t kDynamicDim = INT64_MIN;
 
 /// A block of elements with a shape that is known when the kernel is built.
 struct Tile {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "ptxgen/ptx/types.hpp"
-#include "ptxgen/tile/shape.hpp"
+#include "ptxgen/tile/dynamic.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -48,8 +48,83 @@ Dims zeros(const Dims& like) { return Dims::filled(like.size(), 0); }
 
 }  // namespace
 
-PartData::PartData(const TileGroup& group, const GridData& grid, std::span<const Extent> index,
-                   const TileOptions& options, SourceLocation site)
+/// See PartData.
+class PartData::State {
+ public:
+  State(const TileGroup& group, const GridData& grid, std::span<const Extent> index,
+        const TileOptions& options, SourceLocation site);
+  /// At the place of another part, in another tensor.
+  State(const State& other, const GridData& grid, SourceLocation site);
+  /// Emits addresses and predicates of all accesses, moved by `shift` (by tile dim).
+  [[nodiscard]] std::vector<TilePlace> places(const Dims& shift, SourceLocation site);
+  void next(SourceLocation site);
+  void bind(const SharedTileData& shared, SourceLocation site);
+  [[nodiscard]] const SpreadPlan& plan() const noexcept { return plan_; }
+  [[nodiscard]] const GridData& grid() const noexcept { return grid_; }
+  [[nodiscard]] const Number& first(std::size_t dim) const noexcept { return first_[dim]; }
+  [[nodiscard]] KernelBuilder& builder() const noexcept { return *grid_.tensor.k; }
+  [[nodiscard]] const TileOptions& options() const noexcept { return options_; }
+  /// Whether only some threads have elements, and which.
+  [[nodiscard]] bool partial() const noexcept { return partial_; }
+  [[nodiscard]] const Pred& member() const noexcept { return member_; }
+  /// Where element `n` of an access is in the bound shared tile, and whether the access is a
+  /// vector there.
+  [[nodiscard]] PointerData shared_at(const Dims& offset, std::uint32_t n, SourceLocation site);
+  [[nodiscard]] bool shared_vectors() const noexcept;
+
+ private:
+  void spread(const TileGroup& group, SourceLocation site);
+  void spread_vector(SourceLocation site);
+  [[nodiscard]] std::uint32_t widest(std::size_t fast) const;
+  void place_thread(const TileGroup& group, std::span<const Extent> index, SourceLocation site);
+  void check_index(std::span<const Extent> index, SourceLocation site);
+  [[nodiscard]] bool needs_check(std::size_t dim, std::int64_t offset) const;
+  [[nodiscard]] const Extent& size_of(std::size_t dim) const;
+  [[nodiscard]] const Extent& stride_of(std::size_t dim) const;
+  [[nodiscard]] Value<u64> step_bytes(std::size_t dim, std::uint64_t count, SourceLocation site);
+  [[nodiscard]] PointerData start(SourceLocation site);
+  void distances_between(const Dims& last, const Dims& offset, SourceLocation site);
+  [[nodiscard]] PointerData pointer_of(const Dims& offset, SourceLocation site);
+  [[nodiscard]] bool bound_dim(std::size_t dim, std::int64_t offset, Pred& p, bool& has,
+                               SourceLocation site);
+  void range(TilePlace& place, SourceLocation site);
+  void prepare(SourceLocation site);
+
+  struct Bound {  ///< a predicate that was emitted
+    std::size_t dim;
+    std::int64_t offset;
+    ptx::Register with;
+    Pred in_range;
+  };
+  struct Moved {  ///< an address or a distance that was emitted
+    Dims offset;
+    PointerData pointer;
+  };
+  struct Distance {
+    std::size_t dim;
+    std::uint64_t count;
+    Value<u64> bytes;
+  };
+
+  GridData grid_;
+  TileOptions options_;
+  SpreadPlan plan_;
+  std::array<Number, kMaxRank> within_, first_;  ///< the thread's element, in the tile and tensor
+  std::vector<Var<u32>> moving_;                 ///< first_ of the dim that `next` moves
+  std::vector<Var<Ptr<b8, Global>>> moving_base_;
+  PointerData base_;
+  Pred member_{nullptr, ptx::Register{}};
+  bool partial_ = false;
+  std::vector<Bound> fixed_bounds_, bounds_;
+  std::vector<Distance> distances_;
+  std::size_t fixed_distances_ = 0;  ///< of them, emitted where the part was made
+  std::vector<Moved> pointers_;
+  std::vector<SharedCursor> cursor_;  ///< none or one
+  SharedTileData shared_;
+};
+
+PartData::State::State(const TileGroup& group, const GridData& grid, std::span<const Extent> index,
+                       const TileOptions& options, SourceLocation site)
     : grid_(grid), options_(options), base_(grid.tensor.base) {
   KernelBuilder& k = builder();
   const std::size_t rank = grid.tile.size();
@@ -74,7 +149,7 @@ PartData::PartData(const TileGroup& group, const GridData& grid, std::span<const
   prepare(site);
 }
 
-PartData::PartData(const PartData& other, const GridData& grid, SourceLocation site)
+PartData::State::State(const State& other, const GridData& grid, SourceLocation site)
     : grid_(grid),
       options_(other.options_),
       plan_(other.plan_),
@@ -106,15 +181,15 @@ PartData::PartData(const PartData& other, const GridData& grid, SourceLocation s
   prepare(site);
 }
 
-const Extent& PartData::size_of(std::size_t dim) const {
+const Extent& PartData::State::size_of(std::size_t dim) const {
   return grid_.tensor.sizes[static_cast<std::size_t>(grid_.dim_map[dim])];
 }
-const Extent& PartData::stride_of(std::size_t dim) const {
+const Extent& PartData::State::stride_of(std::size_t dim) const {
   return grid_.tensor.strides[static_cast<std::size_t>(grid_.dim_map[dim])];
 }
 
 // The widest vector for this tensor, along plan_.order[0].
-std::uint32_t PartData::widest(std::size_t fast) const {
+std::uint32_t PartData::State::widest(std::size_t fast) const {
   tile::RowFacts row;
   row.element_bytes = grid_.tensor.bytes;
   row.base_alignment = grid_.tensor.alignment;
@@ -128,7 +203,7 @@ std::uint32_t PartData::widest(std::size_t fast) const {
   return std::min(tile::vector_elements(row), 4u);
 }
 
-void PartData::spread_vector(SourceLocation site) {
+void PartData::State::spread_vector(SourceLocation site) {
   const std::size_t fast = plan_.order[0];
   const std::uint32_t legal = widest(fast);
   if (options_.each.size() == 0 && legal < plan_.vector) {
@@ -143,7 +218,7 @@ void PartData::spread_vector(SourceLocation site) {
   plan_.vector = std::min(plan_.vector, legal);
 }
 
-void PartData::spread(const TileGroup& group, SourceLocation site) {
+void PartData::State::spread(const TileGroup& group, SourceLocation site) {
   const std::size_t rank = grid_.tile.size();
   std::size_t fast = rank - 1;
   bool dense = false;
@@ -183,7 +258,7 @@ void PartData::spread(const TileGroup& group, SourceLocation site) {
   plan_.vector = std::min(plan_.vector, static_cast<std::uint32_t>(plan_.each[fast]));
 }
 
-void PartData::check_index(std::span<const Extent> index, SourceLocation site) {
+void PartData::State::check_index(std::span<const Extent> index, SourceLocation site) {
   KernelBuilder& k = builder();
   for (std::size_t i = 0; i < index.size(); ++i) {
     if (index[i].is_constant()) continue;
@@ -201,8 +276,8 @@ void PartData::check_index(std::span<const Extent> index, SourceLocation site) {
   }
 }
 
-void PartData::place_thread(const TileGroup& group, std::span<const Extent> index,
-                            SourceLocation site) {
+void PartData::State::place_thread(const TileGroup& group, std::span<const Extent> index,
+                                   SourceLocation site) {
   KernelBuilder& k = builder();
   const std::size_t rank = grid_.tile.size();
   const std::uint32_t all_bits = log2_of(plan_.threads);
@@ -255,7 +330,7 @@ void PartData::place_thread(const TileGroup& group, std::span<const Extent> inde
 
 // ---- addresses
 
-Value<u64> PartData::step_bytes(std::size_t dim, std::uint64_t count, SourceLocation site) {
+Value<u64> PartData::State::step_bytes(std::size_t dim, std::uint64_t count, SourceLocation site) {
   for (const Distance& known : distances_) {
     if (known.dim == dim && known.count == count) return known.bytes;
   }
@@ -265,7 +340,7 @@ Value<u64> PartData::step_bytes(std::size_t dim, std::uint64_t count, SourceLoca
   return bytes;
 }
 
-PointerData PartData::start(SourceLocation site) {
+PointerData PartData::State::start(SourceLocation site) {
   KernelBuilder& k = builder();
   const unsigned bytes = grid_.tensor.bytes;
   PointerData pointer = grid_.tensor.base;
@@ -296,7 +371,7 @@ PointerData PartData::start(SourceLocation site) {
   return pointer;
 }
 
-PointerData PartData::pointer_of(const Dims& offset, SourceLocation site) {
+PointerData PartData::State::pointer_of(const Dims& offset, SourceLocation site) {
   // The part of dynamic strides; constant strides are folded into the access.
   Dims far = zeros(offset);
   std::int64_t near = 0;
@@ -343,7 +418,7 @@ PointerData PartData::pointer_of(const Dims& offset, SourceLocation site) {
 }
 
 // The distances that `pointer_of` will need from one access to the next.
-void PartData::distances_between(const Dims& last, const Dims& offset, SourceLocation site) {
+void PartData::State::distances_between(const Dims& last, const Dims& offset, SourceLocation site) {
   int changed = 0;
   for (std::size_t i = 0; i < offset.size(); ++i) {
     changed += !stride_of(i).is_constant() && offset[i] != last[i] ? 1 : 0;
@@ -357,7 +432,7 @@ void PartData::distances_between(const Dims& last, const Dims& offset, SourceLoc
 
 // ---- bounds
 
-bool PartData::needs_check(std::size_t dim, std::int64_t offset) const {
+bool PartData::State::needs_check(std::size_t dim, std::int64_t offset) const {
   const Extent& size = size_of(dim);
   // A neighbour beyond the tile may be outside of any tensor.
   if (offset < 0 || offset >= plan_.tile[dim]) return true;
@@ -365,8 +440,8 @@ bool PartData::needs_check(std::size_t dim, std::int64_t offset) const {
 }
 
 // Sets p to `p and` the bound of one dim; false if no thread is inside.
-bool PartData::bound_dim(std::size_t dim, std::int64_t offset, Pred& p, bool& has,
-                         SourceLocation site) {
+bool PartData::State::bound_dim(std::size_t dim, std::int64_t offset, Pred& p, bool& has,
+                                SourceLocation site) {
   KernelBuilder& k = builder();
   const Extent& size = size_of(dim);
   const bool moves = options_.along == static_cast<int>(dim);
@@ -403,7 +478,7 @@ bool PartData::bound_dim(std::size_t dim, std::int64_t offset, Pred& p, bool& ha
   return true;
 }
 
-void PartData::range(TilePlace& place, SourceLocation site) {
+void PartData::State::range(TilePlace& place, SourceLocation site) {
   if (partial_) {
     place.in_range.rebind(member_);
     place.guarded = true;
@@ -426,7 +501,7 @@ void PartData::range(TilePlace& place, SourceLocation site) {
 }
 
 // What is computed once, where the part is made.
-void PartData::prepare(SourceLocation site) {
+void PartData::State::prepare(SourceLocation site) {
   KernelBuilder& k = builder();
   const bool moves = options_.along >= 0;
   const auto along = static_cast<std::size_t>(options_.along);
@@ -461,7 +536,7 @@ void PartData::prepare(SourceLocation site) {
   fixed_distances_ = distances_.size();
 }
 
-std::vector<TilePlace> PartData::places(const Dims& shift, SourceLocation site) {
+std::vector<TilePlace> PartData::State::places(const Dims& shift, SourceLocation site) {
   // What an earlier call emitted may be in a body that is closed by now.
   bounds_.clear();
   pointers_.clear();
@@ -481,7 +556,7 @@ std::vector<TilePlace> PartData::places(const Dims& shift, SourceLocation site) 
   return all;
 }
 
-void PartData::next(SourceLocation site) {
+void PartData::State::next(SourceLocation site) {
   KernelBuilder& k = builder();
   if (options_.along < 0) {
     k.refuse(
@@ -503,7 +578,7 @@ void PartData::next(SourceLocation site) {
 
 // ---- shared memory
 
-void PartData::bind(const SharedTileData& shared, SourceLocation site) {
+void PartData::State::bind(const SharedTileData& shared, SourceLocation site) {
   KernelBuilder& k = builder();
   const std::size_t rank = plan_.tile.size();
   std::int64_t rows = 1;
@@ -541,14 +616,14 @@ void PartData::bind(const SharedTileData& shared, SourceLocation site) {
   cursor_.emplace_back(shared, row, within_[rank - 1], site);
 }
 
-bool PartData::shared_vectors() const noexcept {
+bool PartData::State::shared_vectors() const noexcept {
   const std::size_t last = plan_.tile.size() - 1;
   return !shared_.transposed && plan_.order[0] == last &&
          shared_.placement.pitch % plan_.vector == 0 &&
          (shared_.placement.mask == 0 || shared_.placement.group >= plan_.vector);
 }
 
-PointerData PartData::shared_at(const Dims& offset, std::uint32_t n, SourceLocation site) {
+PointerData PartData::State::shared_at(const Dims& offset, std::uint32_t n, SourceLocation site) {
   if (cursor_.empty()) {
     builder().refuse("partition",
                      "a part without a shared tile is staged; rule: bind() names the shared tile; "
@@ -563,6 +638,31 @@ PointerData PartData::shared_at(const Dims& offset, std::uint32_t n, SourceLocat
   }
   return cursor_[0].at(row, static_cast<std::uint32_t>(at[at.size() - 1]), site);
 }
+
+// ---- what the header knows
+
+PartData::PartData(const TileGroup& group, const GridData& grid, std::span<const Extent> index,
+                   const TileOptions& options, SourceLocation site)
+    : state_(Hidden<State>::make(group, grid, index, options, site)) {}
+PartData::PartData(const PartData& other, const GridData& grid, SourceLocation site)
+    : state_(Hidden<State>::make(*other.state_, grid, site)) {}
+std::vector<TilePlace> PartData::places(const Dims& shift, SourceLocation site) {
+  return state_->places(shift, site);
+}
+void PartData::next(SourceLocation site) { state_->next(site); }
+void PartData::bind(const SharedTileData& shared, SourceLocation site) {
+  state_->bind(shared, site);
+}
+const SpreadPlan& PartData::plan() const noexcept { return state_->plan(); }
+const GridData& PartData::grid() const noexcept { return state_->grid(); }
+const Number& PartData::first(std::size_t dim) const noexcept { return state_->first(dim); }
+const TileOptions& PartData::options() const noexcept { return state_->options(); }
+bool PartData::partial() const noexcept { return state_->partial(); }
+const Pred& PartData::member() const noexcept { return state_->member(); }
+PointerData PartData::shared_at(const Dims& offset, std::uint32_t n, SourceLocation site) {
+  return state_->shared_at(offset, n, site);
+}
+bool PartData::shared_vectors() const noexcept { return state_->shared_vectors(); }
 
 }  // namespace detail
 }  // namespace ptxgen::inline v0
