@@ -220,6 +220,22 @@ TEST_CASE("a size that is known to be a multiple of the tile needs no bounds") {
   CHECK(ptx_of({.divisible_by = 8}, 16, 16).find("setp.lt.and") != std::string::npos);
 }
 
+TEST_CASE("the placement of a shared tile is chosen for its accesses and reported") {
+  std::string text;
+  (void)build_kernel(
+      "placed", "sm_80", params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
+      [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
+        TileGroup block = TileGroup::block(k, 256);
+        TilePart<f32> from(block, TensorView<f32>(in, {32, 32}).tiles({32, 32}), {0, 0});
+        TilePart<f32> to(block, TensorView<f32>(out, {32, 32}).tiles({32, 32}), {0, 0});
+        const SharedTile<f32> tile(k, {32, 32}, {from.use(), to.use(true)});
+        text = tile.text();
+      });
+  CHECK(
+      text ==
+      "tile [32 x 32] of 4-byte elements: rows of 33, 4224 bytes, 8 wavefronts (plain rows: 132)");
+}
+
 TEST_CASE("an index outside of the tiles traps where it is checked") {
   const auto kernel = [](bool check) {
     return build_kernel(
