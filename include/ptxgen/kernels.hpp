@@ -18,6 +18,7 @@
 #include "ptxgen/kernels/model/predict.hpp"
 #include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/kernels/operand.hpp"
+#include "ptxgen/kernels/view.hpp"
 
 // The headers of the catalog's kernels.
 #define PTXGEN_KERNEL(type)

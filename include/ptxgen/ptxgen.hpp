@@ -14,4 +14,5 @@
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime.hpp"
 #include "ptxgen/support.hpp"
+#include "ptxgen/tile.hpp"
 #include "ptxgen/version.hpp"

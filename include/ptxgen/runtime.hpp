@@ -11,6 +11,7 @@
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/doctor.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/device/view_copy.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/runtime/launch/parity.hpp"
 #include "ptxgen/runtime/launch/verify.hpp"

@@ -274,6 +274,62 @@ TEST_CASE("two-dimensional copies keep to their rectangles") {
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_CASE("three-dimensional copies keep to their boxes") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  constexpr std::size_t kPitch = 20;
+  constexpr std::size_t kRows = 5;
+  constexpr std::size_t kPlanes = 4;
+  CUdeviceptr a = 0;
+  PTXGEN_OK(driver.mem_alloc(&a, kPitch * kRows * kPlanes));
+  PTXGEN_OK(driver.memset_d8(a, 0, kPitch * kRows * kPlanes));
+  std::vector<unsigned char> host(8 * 3 * 2);
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<unsigned char>(i + 1);
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = host.data();
+  copy.srcPitch = 8;
+  copy.srcHeight = 3;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = a;
+  copy.dstPitch = kPitch;
+  copy.dstHeight = kRows;
+  copy.dstXInBytes = 2;
+  copy.dstY = 1;
+  copy.dstZ = 1;
+  copy.WidthInBytes = 7;
+  copy.Height = 3;
+  copy.Depth = 2;
+  const auto wrong = [&] {
+    const auto seen = fixture.bytes_of(a, kPitch * kRows * kPlanes);
+    std::size_t count = 0;
+    for (std::size_t z = 0; z < kPlanes; ++z) {
+      for (std::size_t y = 0; y < kRows; ++y) {
+        for (std::size_t x = 0; x < kPitch; ++x) {
+          const bool inside = z >= 1 && z < 3 && y >= 1 && y < 4 && x >= 2 && x < 9;
+          const unsigned char expected =
+              inside ? host[((z - 1) * 3 + y - 1) * 8 + x - 2] : static_cast<unsigned char>(0);
+          count += seen[(z * kRows + y) * kPitch + x] != expected;
+        }
+      }
+    }
+    return count;
+  };
+  PTXGEN_OK(driver.memcpy_3d(&copy));
+  CHECK(wrong() == 0);
+  PTXGEN_OK(driver.memset_d8(a, 0, kPitch * kRows * kPlanes));
+  PTXGEN_OK(driver.memcpy_3d_async(&copy, nullptr));
+  PTXGEN_OK(driver.ctx_synchronize());
+  CHECK(wrong() == 0);
+  copy.Depth = 4;  // beyond the allocation
+  PTXGEN_CHECK_RESULT(driver.memcpy_3d(&copy), CUDA_ERROR_INVALID_VALUE);
+  copy.Depth = 2;
+  copy.dstHeight = 2;  // planes overlap
+  PTXGEN_CHECK_RESULT(driver.memcpy_3d(&copy), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.memcpy_3d(nullptr), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.memcpy_3d_async(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("pinned memory has a host and a device address for the same bytes") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;

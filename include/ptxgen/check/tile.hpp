@@ -8,32 +8,19 @@
 
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/target.hpp"
-#include "ptxgen/ptx/types.hpp"
+#include "ptxgen/tile/shape.hpp"
 
 namespace ptxgen::inline v0::gates {
 
-/// The threads that work on a tile together.
-enum class TileLevel : std::uint8_t { Grid, Block, Warp };
-[[nodiscard]] std::string_view to_string(TileLevel level) noexcept;
-
-/// Where its elements are stored.
-enum class TileStorage : std::uint8_t { Global, Shared, Registers };
-
-/// A dim of a shape that is known only when the kernel runs. Allowed in views, not in tiles.
-inline constexpr std::int64_t kDynamicDim = INT64_MIN;
-
-/// A block of elements with a shape that is known when the kernel is built.
-struct Tile {
-  std::string_view name{};  ///< for messages: "x"
-  TileLevel level = TileLevel::Block;
-  ptx::Type element = ptx::Type::f32;
-  /// Elements along each dim, the last one varies fastest; no dims for a scalar.
-  std::vector<std::int64_t> shape{};
-  /// Unused elements after each dim in memory (`[32][33]` is a shape of 32, 32 with a padding of
-  /// 0, 1), or empty.
-  std::vector<std::int64_t> padding{};
-  TileStorage storage = TileStorage::Global;
-};
+using tile::bytes;
+using tile::elements;
+using tile::kDynamicDim;
+using tile::Tile;
+using tile::TileCaps;
+using tile::TileLevel;
+using tile::TileStorage;
+using tile::to_string;
+using tile::validate;
 
 /// Resources of a kernel's tiles and block. Zero means unknown; it is not checked.
 struct KernelTiles {
@@ -44,24 +31,6 @@ struct KernelTiles {
   std::uint64_t dynamic_shared_bytes = 0;
   std::uint64_t registers_per_thread = 0;  ///< 32-bit
 };
-
-/// Limits of tiles; the defaults are those of the specification.
-struct TileCaps {
-  std::uint64_t elements = std::uint64_t{1} << 24;   ///< of a tile
-  std::array<std::uint64_t, 3> dim{16384, 256, 32};  ///< along one dim, by TileLevel
-};
-
-/// Elements of a tile without its padding; UINT64_MAX if the number exceeds 64 bits or a dim is
-/// negative or dynamic.
-[[nodiscard]] std::uint64_t elements(const Tile& tile) noexcept;
-/// Bytes of a tile with its padding; UINT64_MAX likewise.
-[[nodiscard]] std::uint64_t bytes(const Tile& tile) noexcept;
-
-/// The rules of a shape: every dim is positive and a power of two, the number of elements is within
-/// `caps`, elements of 4 bits fill whole bytes, every dim is within the cap of the level, paddings
-/// are not negative. Only the first broken rule is reported, once for each dim that breaks it. Rule
-/// `tile-limits`; each message names dim, value, limit, and the nearest legal choice.
-[[nodiscard]] std::vector<Finding> validate(const Tile& tile, const TileCaps& caps = {});
 
 /// Checks the tiles' shapes, and the kernel's resources against the target's limits: threads of a
 /// block, registers, static and total shared bytes, shared tiles within the shared bytes.

@@ -8,19 +8,11 @@
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/ir.hpp"
 #include "ptxgen/ptx/target.hpp"
+#include "tile/limit_finding.hpp"
 
 namespace ptxgen::inline v0::gates {
 
-/// A finding of the rule with `rule` and `cure` as details.
-[[nodiscard]] inline Finding limit_finding(Severity severity, std::string what, std::string rule,
-                                           std::string cure) {
-  Finding finding;
-  finding.severity = severity;
-  finding.rule = "tile-limits";
-  finding.message = std::move(what);
-  finding.details = {"rule: " + std::move(rule), "cure: " + std::move(cure)};
-  return finding;
-}
+using tile::limit_finding;
 
 /// Bytes of the static shared memory of a kernel: its variables, those of functions that it may
 /// call, and the module's that either names. Saturates at 2^64-1.

@@ -293,6 +293,18 @@ CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
   }
   return copy_later("cuMemcpy2DAsync", std::move(made), stream);
 }
+CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) {
+  Copy box;
+  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = copy_from(*copy, box); result != CUDA_SUCCESS) return result;
+  return copy_now("cuMemcpy3D", std::move(box));
+}
+CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
+  Copy box;
+  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = copy_from(*copy, box); result != CUDA_SUCCESS) return result;
+  return copy_later("cuMemcpy3DAsync", std::move(box), stream);
+}
 
 CUresult memset_d8(CUdeviceptr to, unsigned char value, std::size_t count) {
   return fill_with("cuMemsetD8", filling(to, value, 1, count), nullptr, true);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/kernels/view.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 
 namespace ptxgen::inline v0 {
@@ -30,6 +31,10 @@ template <class T>
 template <class T>
 [[nodiscard]] DeviceAddress<T> passed(const DeviceSpan<T>& argument) noexcept {
   return argument.address;
+}
+template <class T>
+[[nodiscard]] auto passed(const DeviceView<T>& argument) noexcept {
+  return argument.address();
 }
 
 /// One argument of a typed launch. On a mismatch the compiler's message shows position, parameter
