@@ -29,16 +29,29 @@ const RunTable& run_table(unsigned bytes) noexcept {
 bool all_equal(const RaceAccess& access) noexcept {
   if (access.mask != 0xffffffffu) return false;
   if (access.shape == RaceAccess::Shape::Equal) return true;
-  if (access.shape == RaceAccess::Shape::Neighbours) return false;
+  if (access.shape != RaceAccess::Shape::Unknown) return false;
   const std::uint64_t first = access.addresses[0];
   std::uint64_t different = 0;
   for (std::uint32_t lane = 1; lane < kLanes; ++lane) different |= access.addresses[lane] ^ first;
   return different == 0;
 }
 
+bool ascends(const RaceAccess& access) noexcept {
+  if (access.shape != RaceAccess::Shape::Unknown) {
+    return access.shape != RaceAccess::Shape::Equal || one_bit(access.mask);
+  }
+  std::uint64_t end = 0;
+  for (std::uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
+    const std::uint64_t address = access.addresses[std::countr_zero(rest)];
+    if (address < end) return false;
+    end = address + access.bytes;
+  }
+  return true;
+}
+
 AddressGroups group_by_address(const RaceAccess& access) noexcept {
   AddressGroups groups;
-  if (all_equal(access)) {
+  if (access.shape == RaceAccess::Shape::Equal || all_equal(access)) {
     groups.address[0] = access.addresses[0];
     groups.lanes[0] = access.mask;
     groups.count = 1;
@@ -71,6 +84,7 @@ bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
     return false;
   }
   if (access.shape == RaceAccess::Shape::Equal && mask != 1) return false;
+  if (access.shape == RaceAccess::Shape::Ascending) return false;
   const std::uint64_t base = access.addresses[0];
   count = kLanes - static_cast<std::uint32_t>(std::countl_zero(mask));
   if (((base | (count * bytes)) & 3u) != 0) return false;
