@@ -133,9 +133,6 @@ using Records = std::vector<Record>;
 /// Whether all 32 lanes access one address: a broadcast.
 [[nodiscard]] bool all_equal(const RaceAccess& access) noexcept;
 
-/// Whether each lane accesses bytes after those of the lanes before it.
-[[nodiscard]] bool ascends(const RaceAccess& access) noexcept;
-
 /// The distinct addresses of an access, and the lanes of each.
 struct AddressGroups {
   std::array<std::uint64_t, kLanes> address;  ///< the first `count`

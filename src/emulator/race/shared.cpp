@@ -88,7 +88,7 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
     }
   }
   if (now.mark == Mark::WeakRead && !pending) {
-    ascends(access) ? by_lane(now) : by_address(now);
+    by_address(now);
   } else {
     for_each_lane(access.mask,
                   [&](unsigned lane) { range(now, 1u << lane, access.addresses[lane]); });

@@ -118,8 +118,7 @@ class SharedRaces final : public Races {
   [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,
                                const RunTable& table);
   void by_address(Now& now);
-  void by_lane(Now& now);
-  [[nodiscard]] bool read_separately(const Now& now);
+  [[nodiscard]] bool read_groups(const Now& now, const AddressGroups& groups);
   class FullReads;
   // Readers at different times, race/shared_readers.cpp.
   /// A warp that reads what others have read.

@@ -223,63 +223,84 @@ class SharedRaces::FullReads {
   std::optional<Joining> joining_;
 };
 
-/// Each lane reads granules of its own, of which the last writes are ordered before and the readers
-/// are forgotten: the common case. False, with nothing changed, in others.
-bool SharedRaces::read_separately(const Now& now) {
+/// Groups of lanes read granules of their own, of which the last writes are ordered before. Either
+/// the readers so far are forgotten, or all granules have the same ones, each at the same time: the
+/// common cases. False, with nothing changed, in others.
+bool SharedRaces::read_groups(const Now& now, const AddressGroups& groups) {
   const std::uint64_t bytes = now.access.bytes;
   std::uint32_t granules[kLanes];
-  std::uint32_t lanes[kLanes];
-  std::uint32_t count = 0;
   std::uint64_t low = bytes;
   std::uint64_t high = 0;
-  for (std::uint32_t rest = now.access.mask; rest != 0; rest &= rest - 1) {
-    const std::uint64_t address = now.access.addresses[std::countr_zero(rest)];
-    low |= address;
-    high = std::max(high, address);
-    granules[count] = static_cast<std::uint32_t>(address / 4);
-    lanes[count++] = rest & (0u - rest);
+  for (std::uint32_t i = 0; i < groups.count; ++i) {
+    low |= groups.address[i];
+    high = std::max(high, groups.address[i]);
+    granules[i] = static_cast<std::uint32_t>(groups.address[i] / 4);
   }
-  if (low % 4 != 0 || high >= bytes_ || bytes > bytes_ - high) return false;
+  if ((bytes & 3u) != 0 || low % bytes != 0 || high >= bytes_ || bytes > bytes_ - high)
+    return false;
   const auto width = static_cast<std::uint32_t>(bytes / 4);
   const auto warp_part = static_cast<Stamp>(now.warp << 5);
   const Stamp old = stamp(order_.floor() + 1, 0);
   const Stamp warp_old = stamp(order_.together(now.warp) + 1, 0);
   const std::uint32_t read_old = (order_.floor() + 1) << 2;
+  const std::uint32_t warp_bit = 1u << now.warp;
   bool other = false;
+  bool readers = false;
   for (std::uint32_t part = 0; part < width; ++part) {
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < groups.count; ++i) {
       const Stamp w = written_[granules[i] + part];
       const bool synced = ((w & (31 << 5)) == warp_part) & (w < warp_old);
-      other |= !((w < old) | synced) | (read_[granules[i] + part] >= read_old);
+      other |= !((w < old) | synced);
+      readers |= read_[granules[i] + part] >= read_old;
     }
   }
   if (other) return false;
-  const std::uint32_t tick = order_.now() << 2;
-  const std::uint32_t warp_bit = 1u << now.warp;
+  const std::uint32_t before = read_[granules[0]];
+  const std::uint32_t warps_before = reader_warps_[granules[0]];
+  std::uint32_t warps = warp_bit;
+  std::uint32_t tick = order_.now() << 2;
+  std::uint32_t* times = nullptr;
+  bool separates = false;
+  if (readers) {
+    if (!can_join(now)) return false;
+    const Joining who = joining(now);
+    const std::uint32_t statement = read_statement_[granules[0]];
+    std::uint32_t differs = 0;
+    for (std::uint32_t part = 0; part < width; ++part) {
+      for (std::uint32_t i = 0; i < groups.count; ++i) {
+        const std::uint32_t at = granules[i] + part;
+        differs |= (read_[at] ^ before) | (reader_warps_[at] ^ warps_before) |
+                   (reader_lanes_[at] ^ groups.lanes[i]) | (read_statement_[at] ^ statement);
+      }
+    }
+    if (differs != 0) return false;
+    const Joining::How how = how_to_join(who, granules[0], groups.lanes[0]);
+    if (how == Joining::How::Not) return false;
+    if (how != Joining::How::Begins) warps |= warps_before;
+    if (how == Joining::How::OtherTime) {
+      tick |= kManyTimes;
+      times = who.times;
+      separates = (before & 3u) != kManyTimes;
+      const bool repeats = !separates && (warps_before & warp_bit) != 0;
+      for (std::uint32_t part = 0; repeats && part < width; ++part) {
+        for (std::uint32_t i = 0; i < groups.count; ++i) {
+          if (!who.may_repeat(times[granules[i] + part])) return false;
+        }
+      }
+    }
+  }
   for (std::uint32_t part = 0; part < width; ++part) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t granule = granules[i] + part;
-      read_[granule] = tick;
-      reader_warps_[granule] = warp_bit;
-      reader_lanes_[granule] = lanes[i];
-      read_statement_[granule] = now.statement;
+    for (std::uint32_t i = 0; i < groups.count; ++i) {
+      const std::uint32_t at = granules[i] + part;
+      if (separates) separate(at);
+      if (times != nullptr) times[at] = order_.now() << 1 | 1u;
+      read_[at] = tick;
+      reader_warps_[at] = warps;
+      reader_lanes_[at] = groups.lanes[i];
+      read_statement_[at] = now.statement;
     }
   }
   return true;
-}
-
-void SharedRaces::by_lane(Now& now) {
-  if (read_separately(now)) return;
-  FullReads reads(*this, now);
-  const std::uint64_t bytes = now.access.bytes;
-  for_each_lane(now.access.mask, [&](unsigned lane) {
-    const std::uint64_t address = now.access.addresses[lane];
-    if (((address | bytes) & 3u) != 0 || address >= bytes_ || bytes > bytes_ - address ||
-        !reads.read(static_cast<std::uint32_t>(address / 4), static_cast<std::uint32_t>(bytes / 4),
-                    1u << lane)) {
-      range(now, 1u << lane, address);
-    }
-  });
 }
 
 void SharedRaces::by_address(Now& now) {
@@ -288,6 +309,7 @@ void SharedRaces::by_address(Now& now) {
   const std::uint64_t bytes = now.access.bytes;
   std::optional<FullReads> reads;
   if (now.mark == Mark::WeakRead && !now.pending && now.block == rank_ && bytes % 4 == 0) {
+    if (read_groups(now, groups)) return;
     reads.emplace(*this, now);
   }
   for (std::uint32_t i = 0; i < groups.count; ++i) {
