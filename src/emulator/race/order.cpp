@@ -136,6 +136,7 @@ ThreadOrder::ThreadOrder(const Cta& cta, std::uint32_t number) : number_(number)
 void ThreadOrder::restart(const Cta& cta) {
   floor_ = last_release_ = now_;
   ++now_;
+  apart_ = true;
   lanes_.clear();
   warps_.resize(cta.warps.size() + 1);
   for (std::size_t i = 0; i < warps_.size(); ++i) {
@@ -311,6 +312,7 @@ void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& 
       })) {
     return;
   }
+  apart_ = false;
   part(warp, lanes);
   std::shared_ptr<Foreign> news;
   Known own;
@@ -365,6 +367,7 @@ void ThreadOrder::complete_for_all(Barrier& barrier) {
   }
   floor_ = last_release_ = now_;
   ++now_;
+  apart_ = true;
   for (Warp& warp : warps_) {
     warp.released = floor_;
     warp.groups.resize(1);
@@ -390,6 +393,7 @@ void ThreadOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
     all = (slot->waiting[i] | gone(i)) == lanes_[i];
   }
   if (all) return complete_for_all(*slot);
+  apart_ = false;
 
   std::array<std::uint32_t, 32> left{};
   for (std::size_t i = 0; i < count; ++i) left[i] = gone(i);

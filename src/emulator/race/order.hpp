@@ -117,6 +117,10 @@ class ThreadOrder {
     return known < floor_ ? floor_ : known;
   }
 
+  /// Whether no thread is ordered after accesses of another warp later than `floor()`: so far only
+  /// barriers of the whole block have joined warps.
+  [[nodiscard]] bool warps_apart() const noexcept { return apart_; }
+
   /// The lanes of `warp` whose next access is not ordered after the access of `other_lanes` of
   /// `other` at `tick`. A lane is always ordered after itself.
   [[nodiscard]] std::uint32_t unordered(std::uint32_t warp, std::uint32_t lanes,
@@ -193,6 +197,7 @@ class ThreadOrder {
   Tick now_ = 1;
   Tick floor_ = 0;
   Tick last_release_ = 0;
+  bool apart_ = true;                 ///< see `warps_apart`
   std::vector<std::uint32_t> lanes_;  ///< existing lanes of each warp, then the copy engine
   std::vector<Warp> warps_;           ///< as `lanes_`
   std::array<std::unique_ptr<Barrier>, 16> barriers_;

@@ -18,8 +18,9 @@ struct RaceAccess {
   std::uint32_t mask = 0;
   std::uint8_t bytes = 4;  ///< of each lane
   std::uint8_t unit = 0;   ///< bytes of an element, of which a vector has several; 0: `bytes`
-  /// The addresses of all 32 lanes: each `bytes` after the one before, or equal.
-  enum class Shape : std::uint8_t { Unknown, Neighbours, Equal };
+  /// The addresses of the lanes, for masks without gaps from lane 0 on: each `bytes` after the one
+  /// before, equal, or each at least `bytes` after the one before.
+  enum class Shape : std::uint8_t { Unknown, Neighbours, Equal, Ascending };
   Shape shape = Shape::Unknown;
   const std::uint64_t* addresses = nullptr;
   /// Writes: the value of each lane, `value_stride` bytes apart. Memory still has the old value.

@@ -6,6 +6,12 @@
 
 namespace ptxgen::inline v0::emulator {
 
+namespace {
+
+constexpr std::uint32_t all_ones(bool set) { return set ? ~0u : 0u; }
+
+}  // namespace
+
 SharedRaces::SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink)
     : sink_(std::move(sink)),
       order_(cta, cta.rank),
@@ -101,14 +107,16 @@ bool SharedRaces::read_broadcast(const Now& now, std::uint64_t address) {
   const Stamp warp_old = stamp(order_.together(now.warp) + 1, 0);
   const std::uint32_t read_old = (order_.floor() + 1) << 2;
   const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
+  bool differs = false;
   for (std::uint32_t i = first; i < first + count; ++i) {
     const Stamp w = written_[i];
     if (w >= old && !((w & (31 << 5)) == warp_part && w < warp_old)) return false;
     const std::uint32_t read = read_[i];
-    if (read >= read_old &&
-        !(read >= unreleased && (read & 3u) == 0 && reader_lanes_[i] == now.access.mask)) {
-      return false;
-    }
+    differs |= read >= read_old &&
+               !(read >= unreleased && (read & 3u) == 0 && reader_lanes_[i] == now.access.mask);
+  }
+  if (differs) {
+    return can_join(now) && join_all(joining(now), first, count, &now.access.mask, 0);
   }
   const std::uint32_t tick = order_.now() << 2;
   for (std::uint32_t i = first; i < first + count; ++i) {
@@ -145,43 +153,41 @@ bool SharedRaces::read_run(Now& now, std::uint32_t first, std::uint32_t count,
   const std::uint32_t* own = table.first.data();
   const std::uint32_t* own_lanes = table.lanes.data();
 
-  bool races = false;
-  bool news = false;
-  bool others = false;
+  // Numbers, not bools: g++ vectorises these loops only without mixed widths.
+  std::uint32_t races = 0;
+  std::uint32_t news = 0;
+  std::uint32_t others = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Stamp w = written[i];
-    const bool mine = ((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & (w < pending);
-    const bool synced = ((w & (31 << 5)) == warp_part) & (w < warp_old);
-    races |= !((w < old) | mine | synced);
-    news |= !((read[i] >= fresh) & ((read[i] & 3) == table.code) & ((warps[i] & warp_bit) != 0) &
-              ((lanes[i] & own_lanes[i]) == own_lanes[i]));
-    others |= read[i] >= read_old;
+    const std::uint32_t mine =
+        all_ones((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & all_ones(w < pending);
+    const std::uint32_t synced = all_ones((w & (31 << 5)) == warp_part) & all_ones(w < warp_old);
+    races |= ~(all_ones(w < old) | mine | synced);
+    news |= all_ones(read[i] < fresh) | ((read[i] & 3) ^ table.code) | (~warps[i] & warp_bit) |
+            (own_lanes[i] & ~lanes[i]);
+    others |= all_ones(read[i] >= read_old);
   }
-  if (races) return false;
-  if (!news) return true;
+  if (races != 0) return false;
+  if (news == 0) return true;
   const std::uint32_t tick = order_.now() << 2 | table.code;
-  if (!others) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      read[i] = tick;
-      warps[i] = warp_bit;
-      lanes[i] = own_lanes[i];
-      statements[i] = now.statement;
-    }
+  if (others == 0) {
+    std::fill_n(read, count, tick);
+    std::fill_n(warps, count, warp_bit);
+    std::copy_n(own_lanes, count, lanes);
+    std::fill_n(statements, count, now.statement);
     return true;
   }
   // Other warps have read the same with the same lanes: the common case of a tile.
   const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
-  bool differs = false;
+  std::uint32_t differs = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     differs |=
-        !((read[i] >= unreleased) & ((read[i] & 3) == table.code) & (lanes[i] == own_lanes[i]));
+        all_ones(read[i] < unreleased) | ((read[i] & 3) ^ table.code) | (lanes[i] ^ own_lanes[i]);
   }
-  if (differs) return false;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    read[i] = tick;
-    warps[i] |= warp_bit;
-    statements[i] = now.statement;
-  }
+  if (differs != 0) return can_join(now) && join_run(now, first, count, table);
+  std::fill_n(read, count, tick);
+  for (std::uint32_t i = 0; i < count; ++i) warps[i] |= warp_bit;
+  std::fill_n(statements, count, now.statement);
   return true;
 }
 
@@ -202,80 +208,32 @@ bool SharedRaces::write_run(Now& now, std::uint32_t first, std::uint32_t count,
   const std::uint32_t* own = table.first.data();
   const std::uint32_t* own_lanes = table.lanes.data();
 
-  bool races = false;
+  std::uint32_t races = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Stamp w = written[i];
-    const bool mine = ((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & (w < pending);
-    const bool synced = ((w & (31 << 5)) == warp_part) & (w < warp_old);
-    races |= !((w < old) | mine | synced);
-    const bool read_mine = (lanes[i] == own_lanes[i]) & ((read[i] & 3) == table.code);
-    races |= !((read[i] < read_old) |
-               ((warps[i] == warp_bit) & (read_mine | (read[i] < read_warp_old))));
+    const std::uint32_t mine =
+        all_ones((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & all_ones(w < pending);
+    const std::uint32_t synced = all_ones((w & (31 << 5)) == warp_part) & all_ones(w < warp_old);
+    races |= ~(all_ones(w < old) | mine | synced);
+    const std::uint32_t read_mine =
+        all_ones(lanes[i] == own_lanes[i]) & all_ones((read[i] & 3) == table.code);
+    races |= ~(all_ones(read[i] < read_old) |
+               (all_ones(warps[i] == warp_bit) & (read_mine | all_ones(read[i] < read_warp_old))));
   }
-  if (races) return false;
+  if (races != 0) return false;
   const Tick tick = now.pending ? kPendingTick : order_.now();
   const Stamp rest = stamp(tick, now.warp << 5);
   for (std::uint32_t i = 0; i < count; ++i) {
     written[i] = rest | static_cast<Stamp>(own[i]);
-    read[i] = 0;
-    statements[i] = now.statement;
   }
+  std::fill_n(read, count, 0u);
+  std::fill_n(statements, count, now.statement);
   if (now.pending) {
     for (std::uint32_t i = 0; i < count; ++i) {
       for_each_lane(own_lanes[i], [&](unsigned lane) {
         pending_[now.warp].push_back({first + i, lane, now.access.ticket});
       });
     }
-  }
-  return true;
-}
-
-void SharedRaces::by_address(Now& now) {
-  // Lanes that read or atomically update the same bytes count as one access.
-  const AddressGroups groups = group_by_address(now.access);
-  const bool simple =
-      now.mark == Mark::WeakRead && !now.pending && now.block == rank_ && now.access.bytes % 4 == 0;
-  for (std::uint32_t i = 0; i < groups.count; ++i) {
-    if (simple && read_granules(now, groups.lanes[i], groups.address[i])) continue;
-    range(now, groups.lanes[i], groups.address[i]);
-  }
-}
-
-/// Weak reads of full granules whose last write is ordered before by a barrier or was the warp's
-/// own: what `range` does in that case. False, with nothing changed, in others.
-bool SharedRaces::read_granules(const Now& now, std::uint32_t lanes, std::uint64_t address) {
-  const std::uint64_t bytes = now.access.bytes;
-  if (address % 4 != 0 || address >= bytes_ || bytes > bytes_ - address) return false;
-  const auto first = static_cast<std::uint32_t>(address / 4);
-  const auto end = first + static_cast<std::uint32_t>(bytes / 4);
-  const std::uint32_t warp_bit = 1u << now.warp;
-  const auto warp_part = static_cast<Stamp>(now.warp << 5);
-  const Tick together = order_.together(now.warp);
-  const Stamp old = stamp(order_.floor() + 1, 0);
-  const Stamp warp_old = stamp(together + 1, 0);
-  const std::uint32_t read_old = (order_.floor() + 1) << 2;
-  const std::uint32_t read_warp_old = (together + 1) << 2;
-  const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
-  // Whether the reads so far are forgotten, or another reader can be added to them.
-  const auto starts = [&](std::uint32_t i) {
-    return read_[i] < read_old || (reader_warps_[i] == warp_bit && read_[i] < read_warp_old);
-  };
-  for (std::uint32_t i = first; i < end; ++i) {
-    const Stamp w = written_[i];
-    if (w >= old && !((w & (31 << 5)) == warp_part && w < warp_old)) return false;
-    if (starts(i)) continue;
-    const std::uint32_t warps = reader_warps_[i];
-    const bool adds = warps == warp_bit || lanes == reader_lanes_[i];
-    if ((read_[i] & 3u) != 0 || read_[i] < unreleased || !adds) return false;
-  }
-  const std::uint32_t tick = order_.now() << 2;
-  for (std::uint32_t i = first; i < end; ++i) {
-    const bool anew = starts(i);
-    const bool own = anew || reader_warps_[i] == warp_bit;
-    reader_lanes_[i] = anew ? lanes : own ? reader_lanes_[i] | lanes : reader_lanes_[i];
-    reader_warps_[i] = own ? warp_bit : reader_warps_[i] | warp_bit;
-    read_[i] = tick;
-    read_statement_[i] = now.statement;
   }
   return true;
 }
@@ -289,7 +247,7 @@ void SharedRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {
     const auto mask = static_cast<std::uint8_t>((1u << to) - (1u << from));
     const auto granule = static_cast<std::uint32_t>(at / 4);
     if (mask != 0xf || is_strong(now.mark) || written_[granule] == kSlow || now.block != rank_ ||
-        (now.pending && !is_write(now.mark))) {
+        has_many_times(granule) || (now.pending && !is_write(now.mark))) {
       slow(now, granule, lanes, mask);
     } else if (is_write(now.mark)) {
       write_granule(now, granule, static_cast<std::uint32_t>(std::countr_zero(lanes)));
@@ -437,7 +395,9 @@ Records& SharedRaces::expand(std::uint32_t granule) {
     add(bits >> 5 & 31u, width << (bits & 31u), tick, code, write_statement_[granule],
         Mark::WeakWrite);
   }
-  if (const Tick tick = read_[granule] >> 2; tick > forgotten(rank_)) {
+  if (has_many_times(granule)) {
+    add_readers(granule, records);
+  } else if (const Tick tick = read_[granule] >> 2; tick > forgotten(rank_)) {
     for_each_lane(reader_warps_[granule], [&](unsigned warp) {
       add(warp, reader_lanes_[granule], tick, read_[granule] & 3u, read_statement_[granule],
           Mark::WeakRead);
@@ -725,6 +685,9 @@ void SharedRaces::rebase() {
     at = stamp(shift(bits >> 12), bits & 0xfffu);
   }
   for (std::uint32_t& at : read_) at = shift(at >> 2) << 2 | (at & 3u);
+  for (std::vector<std::uint32_t>& times : reader_times_) {
+    for (std::uint32_t& at : times) at = shift(at >> 1) << 1 | (at & 1u);
+  }
   for (Records& records : records_) {
     for (Record& at : records) at.tick = shift(at.tick);
   }
@@ -737,6 +700,7 @@ void SharedRaces::skip_time(Tick ticks) {
 std::uint64_t SharedRaces::overhead_bytes() const noexcept {
   std::uint64_t bytes = written_.capacity() * (sizeof(Stamp) + 5 * sizeof(std::uint32_t));
   for (const Records& records : records_) bytes += records.capacity() * sizeof(Record);
+  for (const auto& times : reader_times_) bytes += times.capacity() * sizeof(std::uint32_t);
   return bytes + sync_.bytes();
 }
 

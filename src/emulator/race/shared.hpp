@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "emulator/race/sync.hpp"
@@ -10,8 +11,8 @@ namespace ptxgen::inline v0::emulator {
 
 /// The shadow has a cell for each 4-byte granule: the last write and the reads since. A cell is
 /// exact while accesses are weak and of whole granules (or runs of smaller ones), and the readers
-/// are a set of lanes in each of a set of warps. Otherwise the cell becomes a list of records,
-/// until a barrier or a write simplifies it.
+/// are a set of lanes in each of a set of warps; warps that read at different times have a time
+/// each. Otherwise the cell becomes a list of records, until a barrier or a write simplifies it.
 class SharedRaces final : public Races {
  public:
   SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink);
@@ -48,6 +49,8 @@ class SharedRaces final : public Races {
   static constexpr Stamp kSlow = 0x7fffffff;  ///< the cell is records_[reader_warps_[granule]]
   static constexpr Tick kLastTick = 0x7ff00;
   static constexpr Tick kKeptTicks = 1u << 17;
+  /// A code of `read_`: whole granules, and reader_times_ has the tick of each warp.
+  static constexpr std::uint32_t kManyTimes = 3;
   struct Pending {
     std::uint32_t granule = 0;
     std::uint32_t lane = 0;
@@ -115,7 +118,40 @@ class SharedRaces final : public Races {
   [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,
                                const RunTable& table);
   void by_address(Now& now);
-  [[nodiscard]] bool read_granules(const Now& now, std::uint32_t lanes, std::uint64_t address);
+  [[nodiscard]] bool read_groups(const Now& now, const AddressGroups& groups);
+  class FullReads;
+  // Readers at different times, race/shared_readers.cpp.
+  /// A warp that reads what others have read.
+  struct Joining {
+    enum class How : std::uint8_t { Not, Begins, SameTime, OtherTime };
+    std::uint32_t warp = 0;
+    std::uint32_t statement = kNoIndex;
+    Tick now = 0;
+    Tick floor = 0;
+    Tick released = 0;
+    Tick together = 0;
+    std::uint32_t* times = nullptr;  ///< reader_times_ of the warp
+    /// Whether a read replaces the warp's own one of that time.
+    [[nodiscard]] bool may_repeat(std::uint32_t time) const noexcept {
+      return (time >> 1 <= together) | (((time & 1u) != 0) & (time >> 1 > released));
+    }
+  };
+  [[nodiscard]] bool can_join(const Now& now) const noexcept;
+  [[nodiscard]] Joining joining(const Now& now);
+  [[nodiscard]] Joining::How how_to_join(const Joining& who, std::uint32_t i,
+                                         std::uint32_t lanes) const;
+  void join(const Joining& who, std::uint32_t i, std::uint32_t lanes, Joining::How how);
+  /// `lanes`: of each granule, `step` apart. False, with nothing changed, if one cannot be joined.
+  [[nodiscard]] bool join_all(const Joining& who, std::uint32_t first, std::uint32_t count,
+                              const std::uint32_t* lanes, std::uint32_t step);
+  [[nodiscard]] bool join_run(const Now& now, std::uint32_t first, std::uint32_t count,
+                              const RunTable& table);
+  void separate(std::uint32_t granule);
+  void add_readers(std::uint32_t granule, Records& records) const;
+  /// Whether the readers since the last barrier have a time each.
+  [[nodiscard]] bool has_many_times(std::uint32_t granule) const noexcept {
+    return (read_[granule] & 3u) == kManyTimes && read_[granule] >> 2 > forgotten(rank_);
+  }
   void range(Now& now, std::uint32_t lanes, std::uint64_t address);
   void read_granule(Now& now, std::uint32_t granule, std::uint32_t lanes);
   void write_granule(Now& now, std::uint32_t granule, std::uint32_t lane);
@@ -159,11 +195,13 @@ class SharedRaces final : public Races {
   std::vector<Visit> visits_;
   // By granule.
   std::vector<Stamp> written_;
-  std::vector<std::uint32_t> read_;  ///< tick << 2 | code
+  std::vector<std::uint32_t> read_;  ///< tick << 2 | code; kManyTimes: the latest tick
   std::vector<std::uint32_t> reader_warps_;
   std::vector<std::uint32_t> reader_lanes_;
   std::vector<std::uint32_t> write_statement_;
   std::vector<std::uint32_t> read_statement_;
+  /// By warp, for cells with kManyTimes: tick << 1, and 1 if the warp came after the first ones.
+  std::vector<std::vector<std::uint32_t>> reader_times_;
   std::vector<Records> records_;
   std::vector<std::uint32_t> free_records_;
 };

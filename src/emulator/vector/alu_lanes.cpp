@@ -3,6 +3,10 @@
 // Compiled once for each instruction set, in a namespace of its own; see memory_hot.cpp for
 // what such a file must not contain.
 
+#if defined(__AVX2__)
+#include <immintrin.h>  // its functions are always inlined
+#endif
+
 #include "emulator/state/machine.hpp"
 #include "emulator/vector/isa_parts.hpp"
 
@@ -105,15 +109,6 @@ inline T* at(const Context& context, u32 offset) {
   return reinterpret_cast<T*>(context.frame + offset);
 }
 
-/// Stores the lanes of the mask.
-template <class T>
-inline void blend(T* to, const T* values, u32 mask) {
-  PTXGEN_LANES
-  for (u32 lane = 0; lane < kLanes; ++lane) {
-    to[lane] = (mask >> lane & 1u) != 0 ? values[lane] : to[lane];
-  }
-}
-
 template <class Op>
 void run_alu(Context& context, const Step& step) {
   using R = typename Op::R;
@@ -129,11 +124,11 @@ void run_alu(Context& context, const Step& step) {
     }
     return;
   }
-  alignas(64) R values[kLanes];
+  PTXGEN_LANES
   for (u32 lane = 0; lane < kLanes; ++lane) {
-    values[lane] = Op::value(a[lane], b[lane], c[lane]);
+    const R value = Op::value(a[lane], b[lane], c[lane]);
+    result[lane] = (mask >> lane & 1u) != 0 ? value : result[lane];
   }
-  blend(result, values, mask);
 }
 
 #define PTXGEN_ALU(id, result, a_type, b_type, c_type, expression)                            \
@@ -147,6 +142,77 @@ void run_alu(Context& context, const Step& step) {
     }                                                                                         \
   };
 #include "emulator/vector/alu.def"
+
+#if defined(__AVX2__)
+// dp4a: products of bytes are exact in pairs of 16 bits, of which one instruction adds two.
+#if defined(__AVX512BW__)
+using Words = __m512i;
+template <bool Signed>
+inline Words even_bytes(const Words& v) {
+  return Signed ? _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8)
+                : _mm512_and_si512(v, _mm512_set1_epi16(0xff));
+}
+template <bool Signed>
+inline Words odd_bytes(const Words& v) {
+  return Signed ? _mm512_srai_epi16(v, 8) : _mm512_srli_epi16(v, 8);
+}
+inline Words load_words(const u32* from) { return _mm512_loadu_si512(from); }
+inline Words add_words(const Words& a, const Words& b) { return _mm512_add_epi32(a, b); }
+inline Words add_products(const Words& a, const Words& b) { return _mm512_madd_epi16(a, b); }
+/// Stores the lanes of the lowest bits of a mask.
+inline void store_words(u32* to, const Words& words, u32 mask) {
+  const Words before = load_words(to);
+  _mm512_storeu_si512(to, _mm512_mask_mov_epi32(before, static_cast<__mmask16>(mask), words));
+}
+#else
+using Words = __m256i;
+template <bool Signed>
+inline Words even_bytes(const Words& v) {
+  return Signed ? _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8)
+                : _mm256_and_si256(v, _mm256_set1_epi16(0xff));
+}
+template <bool Signed>
+inline Words odd_bytes(const Words& v) {
+  return Signed ? _mm256_srai_epi16(v, 8) : _mm256_srli_epi16(v, 8);
+}
+inline Words load_words(const u32* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline Words add_words(const Words& a, const Words& b) { return _mm256_add_epi32(a, b); }
+inline Words add_products(const Words& a, const Words& b) { return _mm256_madd_epi16(a, b); }
+inline void store_words(u32* to, const Words& words, u32 mask) {
+  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), bits);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm256_blendv_epi8(load_words(to), words, _mm256_cmpeq_epi32(set, bits)));
+}
+#endif
+
+template <bool ASigned, bool BSigned>
+void run_dot4(Context& context, u32 mask, u32 result, u32 a, u32 b, u32 c) {
+  constexpr u32 kWords = sizeof(Words) / 4;
+  for (u32 lane = 0; lane < kLanes; lane += kWords) {
+    const Words x = load_words(at<u32>(context, a) + lane);
+    const Words y = load_words(at<u32>(context, b) + lane);
+    const Words even = add_products(even_bytes<ASigned>(x), even_bytes<BSigned>(y));
+    const Words odd = add_products(odd_bytes<ASigned>(x), odd_bytes<BSigned>(y));
+    const Words sum = add_words(load_words(at<u32>(context, c) + lane), add_words(even, odd));
+    store_words(at<u32>(context, result) + lane, sum, mask >> lane);
+  }
+}
+
+#define PTXGEN_DOT4(id, a_signed, b_signed)                                                    \
+  template <>                                                                                  \
+  void run_alu<id>(Context & context, const Step& step) {                                      \
+    run_dot4<a_signed, b_signed>(context, mask_of(context, step), step.result, step.source[0], \
+                                 step.source[1], step.source[2]);                              \
+  }
+PTXGEN_DOT4(Dp4aUU, false, false)
+PTXGEN_DOT4(Dp4aUS, false, true)
+PTXGEN_DOT4(Dp4aSU, true, false)
+PTXGEN_DOT4(Dp4aSS, true, true)
+#undef PTXGEN_DOT4
+#endif
 
 template <Compare Comparison, class T>
 inline bool holds(T a, T b) {
@@ -200,11 +266,11 @@ void run_select(Context& context, const Step& step) {
     }
     return;
   }
-  alignas(64) T values[kLanes];
+  PTXGEN_LANES
   for (u32 lane = 0; lane < kLanes; ++lane) {
-    values[lane] = (chosen >> lane & 1u) != 0 ? a[lane] : b[lane];
+    const T value = (chosen >> lane & 1u) != 0 ? a[lane] : b[lane];
+    result[lane] = (mask >> lane & 1u) != 0 ? value : result[lane];
   }
-  blend(result, values, mask);
 }
 
 template <class T>

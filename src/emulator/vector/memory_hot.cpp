@@ -81,9 +81,16 @@ __attribute__((no_sanitize("thread"))) inline Lane extend(typename Bits<Bytes>::
   }
 }
 
-/// The addresses of 32 lanes: `first + lane * Bytes`, all `first`, or others.
-enum class Pattern { Neighbours, Equal, Other };
+/// The addresses of the lanes before `count`: `first + lane * Bytes`, all `first`, each a constant
+/// distance after the one before, or others.
+enum class Pattern { Neighbours, Equal, Strided, Other };
 
+/// The number of lanes of a mask without gaps from lane 0 on; 0 for other masks.
+__attribute__((no_sanitize("thread"))) inline u32 first_lanes(u32 mask) {
+  return (mask & (mask + 1)) == 0 ? 32 - static_cast<u32>(__builtin_clz(mask | 1u)) : 0;
+}
+
+/// Neighbours, Equal or Other.
 template <unsigned Bytes, class Address>
 __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* lanes) {
   // Two loops, each with a constant distance: a multiplication by a variable one would dominate.
@@ -100,6 +107,25 @@ __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* 
   return different == 0 ? Pattern::Equal : Pattern::Other;
 }
 
+/// The same for fewer lanes.
+template <unsigned Bytes, class Address>
+__attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* lanes, u32 count) {
+  if (count == 32) return pattern_of<Bytes>(lanes);
+  if (count < 2) return count == 1 ? Pattern::Neighbours : Pattern::Other;
+  const Address first = lanes[0];
+  Address different = 0;
+  if (lanes[1] == static_cast<Address>(first + Bytes)) {
+    for (u32 lane = 0; lane < 32; ++lane) {
+      const Address wrong = lanes[lane] ^ static_cast<Address>(first + Address{lane} * Bytes);
+      different |= lane < count ? wrong : 0;
+    }
+    return different == 0 ? Pattern::Neighbours : Pattern::Other;
+  }
+  if (lanes[1] != first) return Pattern::Other;
+  for (u32 lane = 0; lane < 32; ++lane) different |= lane < count ? lanes[lane] ^ first : 0;
+  return different == 0 ? Pattern::Equal : Pattern::Other;
+}
+
 /// Whether each address is the one before plus `gap`.
 template <class Address>
 __attribute__((no_sanitize("thread"))) inline bool evenly_apart(const Address* lanes, Address gap) {
@@ -107,6 +133,20 @@ __attribute__((no_sanitize("thread"))) inline bool evenly_apart(const Address* l
   for (u32 lane = 0; lane < 28; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
   // 27 again: both loops are multiples of the vector length.
   for (u32 lane = 27; lane < 31; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
+  return different == 0;
+}
+
+/// The same of the lanes before `count`, at least 2.
+__attribute__((no_sanitize("thread"))) inline bool evenly_apart(const u64* lanes, u64 gap,
+                                                                u32 count) {
+  if (count == 32) return evenly_apart(lanes, gap);
+  u64 different = 0;
+  for (u32 lane = 0; lane < 28; ++lane) {
+    different |= lane + 1 < count ? (lanes[lane + 1] - lanes[lane]) ^ gap : 0;
+  }
+  for (u32 lane = 27; lane < 31; ++lane) {
+    different |= lane + 1 < count ? (lanes[lane + 1] - lanes[lane]) ^ gap : 0;
+  }
   return different == 0;
 }
 
@@ -177,6 +217,28 @@ __attribute__((no_sanitize("thread"))) inline void transpose_to(std::byte* to, c
   }
 }
 
+template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"))) inline void load_lane(std::byte* frame,
+                                                             const MemoryDetail& detail, u32 lane,
+                                                             const std::byte* from) {
+  using T = typename Bits<Bytes>::type;
+  for (u32 i = 0; i < Count; ++i) {
+    reinterpret_cast<Lane*>(frame + detail.registers.offset[i])[lane] =
+        extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
+  }
+}
+
+template <unsigned Bytes, unsigned Count, class Lane>
+__attribute__((no_sanitize("thread"))) inline void store_lane(const std::byte* frame,
+                                                              const MemoryDetail& detail, u32 lane,
+                                                              std::byte* to) {
+  using T = typename Bits<Bytes>::type;
+  for (u32 i = 0; i < Count; ++i) {
+    put<T>(to + i * Bytes,
+           static_cast<T>(reinterpret_cast<const Lane*>(frame + detail.registers.offset[i])[lane]));
+  }
+}
+
 // Consecutive data of 32 lanes, to and from registers.
 
 template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
@@ -231,38 +293,55 @@ __attribute__((no_sanitize("thread"))) inline void store_neighbours(const std::b
   }
 }
 
-/// All lanes get the same bytes.
+/// Of the lanes before `count`. `readable`: bytes after `from` that may be read.
 template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
-__attribute__((no_sanitize("thread"))) inline void load_equal(std::byte* frame,
-                                                              const MemoryDetail& detail,
-                                                              const std::byte* from) {
-  using T = typename Bits<Bytes>::type;
-  for (u32 i = 0; i < Count; ++i) {
-    const Lane value = extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
-    Lane* to = reinterpret_cast<Lane*>(frame + detail.registers.offset[i]);
-    for (u32 lane = 0; lane < 32; ++lane) to[lane] = value;
+__attribute__((no_sanitize("thread"))) inline void load_neighbours(std::byte* frame,
+                                                                   const MemoryDetail& detail,
+                                                                   const std::byte* from, u32 count,
+                                                                   u64 readable) {
+  if (count == 32) return load_neighbours<Bytes, Count, Signed, Lane>(frame, detail, from);
+  if (readable < 32 * Bytes * Count) {
+    for (u32 lane = 0; lane < count; ++lane) {
+      load_lane<Bytes, Count, Signed, Lane>(frame, detail, lane, from + lane * Bytes * Count);
+    }
+    return;
   }
-}
-
-template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
-__attribute__((no_sanitize("thread"))) inline void load_lane(std::byte* frame,
-                                                             const MemoryDetail& detail, u32 lane,
-                                                             const std::byte* from) {
-  using T = typename Bits<Bytes>::type;
+  // All lanes, then the others back.
+  alignas(64) Lane before[Count][32];
   for (u32 i = 0; i < Count; ++i) {
-    reinterpret_cast<Lane*>(frame + detail.registers.offset[i])[lane] =
-        extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
+    __builtin_memcpy(before[i], frame + detail.registers.offset[i], sizeof(before[i]));
+  }
+  load_neighbours<Bytes, Count, Signed, Lane>(frame, detail, from);
+  for (u32 i = 0; i < Count; ++i) {
+    Lane* const to = reinterpret_cast<Lane*>(frame + detail.registers.offset[i]);
+    for (u32 lane = 0; lane < 32; ++lane) to[lane] = lane < count ? to[lane] : before[i][lane];
   }
 }
 
 template <unsigned Bytes, unsigned Count, class Lane>
-__attribute__((no_sanitize("thread"))) inline void store_lane(const std::byte* frame,
-                                                              const MemoryDetail& detail, u32 lane,
-                                                              std::byte* to) {
+__attribute__((no_sanitize("thread"))) inline void store_neighbours(const std::byte* frame,
+                                                                    const MemoryDetail& detail,
+                                                                    std::byte* to, u32 count) {
+  if (count == 32) return store_neighbours<Bytes, Count, Lane>(frame, detail, to);
+  for (u32 lane = 0; lane < count; ++lane) {
+    store_lane<Bytes, Count, Lane>(frame, detail, lane, to + lane * Bytes * Count);
+  }
+}
+
+/// The lanes before `count` get the same bytes.
+template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"))) inline void load_equal(std::byte* frame,
+                                                              const MemoryDetail& detail,
+                                                              const std::byte* from, u32 count) {
   using T = typename Bits<Bytes>::type;
   for (u32 i = 0; i < Count; ++i) {
-    put<T>(to + i * Bytes,
-           static_cast<T>(reinterpret_cast<const Lane*>(frame + detail.registers.offset[i])[lane]));
+    const Lane value = extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
+    Lane* to = reinterpret_cast<Lane*>(frame + detail.registers.offset[i]);
+    if (count == 32) {
+      for (u32 lane = 0; lane < 32; ++lane) to[lane] = value;
+    } else {
+      for (u32 lane = 0; lane < 32; ++lane) to[lane] = lane < count ? value : to[lane];
+    }
   }
 }
 
@@ -293,8 +372,16 @@ __attribute__((no_sanitize("thread"))) inline bool count_ascending(AccessCounter
 }
 
 constexpr RaceAccess::Shape shape_of(Pattern pattern) {
-  if (pattern == Pattern::Neighbours) return RaceAccess::Shape::Neighbours;
-  return pattern == Pattern::Equal ? RaceAccess::Shape::Equal : RaceAccess::Shape::Unknown;
+  switch (pattern) {
+    case Pattern::Neighbours:
+      return RaceAccess::Shape::Neighbours;
+    case Pattern::Equal:
+      return RaceAccess::Shape::Equal;
+    case Pattern::Strided:
+      return RaceAccess::Shape::Ascending;
+    default:
+      return RaceAccess::Shape::Unknown;
+  }
 }
 
 /// All lanes, `gap` bytes apart; `distance` is the same without its sign, at least Width.
@@ -342,15 +429,15 @@ __attribute__((no_sanitize("thread"))) inline bool access_strided(Context& conte
   return true;
 }
 
-/// All lanes at consecutive or equal addresses.
+/// The lanes before `count` at consecutive or equal addresses.
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"), always_inline)) inline bool access_regular(
     Context& context, const Step& step, const MemoryDetail& detail, AccessCounters& counters,
-    const u64* lanes, Pattern pattern, bool races) {
+    const u64* lanes, u32 count, Pattern pattern, bool races) {
   constexpr unsigned kWidth = Bytes * Count;
   const MemoryView& view = context.worker->memory;
   const LastAllocation& last = counters.last;
-  const u64 length = pattern == Pattern::Equal ? kWidth : 32 * kWidth;
+  const u64 length = pattern == Pattern::Equal ? kWidth : u64{count} * kWidth;
   const u64 first = lanes[0] + detail.address.offset;
   const u64 inside = first - last.start;
   if (inside >= last.bytes || last.bytes - inside < length) return false;
@@ -364,20 +451,22 @@ __attribute__((no_sanitize("thread"), always_inline)) inline bool access_regular
     for (u32 lane = 0; lane < 32; ++lane) reached[lane] = lanes[lane] + detail.address.offset;
     alignas(16) std::byte values[32 * kWidth];
     if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
-    note_global_access(context, step, reached, 0xffffffffu, kWidth, Store ? values : nullptr,
-                       shape_of(pattern));
+    note_global_access(context, step, reached, ~u32{0} >> (32 - count), kWidth,
+                       Store ? values : nullptr, shape_of(pattern));
   }
   if constexpr (Store) mark_written<true>(view.written, offset, length);
   if (context.counting && !detail.uncounted) {
-    count_global(counters, (first % 32 + length + 31) / 32, (length + 31) / 32, 32 * kWidth);
+    count_global(counters, (first % 32 + length + 31) / 32, (length + 31) / 32,
+                 u64{count} * kWidth);
   }
   std::byte* const host = view.global + offset;
   if constexpr (Store) {
-    store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
+    store_neighbours<Bytes, Count, Lane>(context.frame, detail, host, count);
   } else if (pattern == Pattern::Equal) {
-    load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+    load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, host, count);
   } else {
-    load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+    load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host, count,
+                                                last.bytes - inside);
   }
   return true;
 }
@@ -483,12 +572,13 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
   const bool races = view.global_races && last.watched;
   if (Store && view.global_races && !races) return false;
   const u64* const lanes = reinterpret_cast<const u64*>(context.frame + step.source[0]);
+  const u32 lane_count = first_lanes(mask);
+  const Pattern pattern = pattern_of<kWidth>(lanes, lane_count);
+  if (pattern != Pattern::Other && !(Store && pattern == Pattern::Equal)) {
+    return access_regular<Store, Bytes, Count, Signed, Lane>(context, step, detail, counters, lanes,
+                                                             lane_count, pattern, races);
+  }
   if (mask == 0xffffffffu) {
-    const Pattern pattern = pattern_of<kWidth>(lanes);
-    if (pattern != Pattern::Other && !(Store && pattern == Pattern::Equal)) {
-      return access_regular<Store, Bytes, Count, Signed, Lane>(context, step, detail, counters,
-                                                               lanes, pattern, races);
-    }
     const u64 gap = lanes[1] - lanes[0];
     const u64 distance = gap >> 63 != 0 ? u64{0} - gap : gap;
     if (!races && distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
@@ -500,26 +590,12 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
                                                              lanes, races);
 }
 
-/// Wavefronts of 32 lanes with a constant non-zero stride; 0 for other lanes. In units of `Width`
-/// bytes, a phase of n lanes with stride s uses n / gcd(s, n) of n places.
-template <unsigned Width>
-__attribute__((no_sanitize("thread"))) inline u64 strided_wavefronts(const u64* offsets, u32 mask) {
-  if constexpr (Width < 4) {
-    return 0;
-  } else {
-    if (mask != 0xffffffffu) return 0;
-    const u64 gap = offsets[1] - offsets[0];
-    if (gap == 0 || gap % Width != 0 || !evenly_apart(offsets, gap)) return 0;
-    constexpr u64 kLanesOfPhase = 128 / Width;
-    const u64 common = (gap / Width) & (u64{0} - gap / Width);
-    return Width / 4 * (common < kLanesOfPhase ? common : kLanesOfPhase);
-  }
-}
-
 /// The shared offsets of a warp's lanes.
 struct SharedOffsets {
   Pattern pattern = Pattern::Other;
+  u32 count = 0;  ///< lanes; 0: of a mask with gaps
   u64 first = 0;  ///< of lane 0
+  u64 gap = 0;    ///< between lanes; Equal: 0
   u64 of[32];     ///< of inactive lanes 0; for regular patterns only filled where needed
 };
 
@@ -528,8 +604,8 @@ template <bool Store, unsigned Width>
 __attribute__((no_sanitize("thread"), always_inline)) inline bool check_regular(
     SharedOffsets& offsets, const Cta& cta, const MemoryView& view) {
   const u64 first = offsets.first;
-  const u64 gap = offsets.pattern == Pattern::Equal ? 0 : Width;
-  const u64 length = 31 * gap + Width;
+  const u64 gap = offsets.gap;
+  const u64 length = (offsets.count - 1) * gap + Width;
   if (first > cta.shared_bytes - Width || cta.shared_bytes - first < length || first % Width != 0) {
     return false;
   }
@@ -538,6 +614,23 @@ __attribute__((no_sanitize("thread"), always_inline)) inline bool check_regular(
     for (u32 lane = 0; lane < 32; ++lane) offsets.of[lane] = first + lane * gap;
   }
   return true;
+}
+
+/// Whether the bytes of all lanes were written.
+template <unsigned Width>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool are_written(
+    const SharedOffsets& offsets, const Cta& cta, u32 mask) {
+  // Small strides: checking the bytes in between too is faster and rarely fails.
+  if (offsets.pattern == Pattern::Strided && offsets.gap <= 128 &&
+      all_written(cta.shared_written, offsets.first, (offsets.count - 1) * offsets.gap + Width)) {
+    return true;
+  }
+  u64 missing = 0;
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    const u64 offset = offsets.of[__builtin_ctz(rest)];
+    missing |= (~cta.shared_written[offset / 64] >> offset % 64) & low_mask(Width);
+  }
+  return missing == 0;
 }
 
 /// Other offsets. False if the access is not valid.
@@ -557,47 +650,72 @@ __attribute__((no_sanitize("thread"), always_inline)) inline bool check_scattere
     low |= offset;
   }
   if (outside >> 63 != 0 || low % Width != 0) return false;
-  if (Store || !view.check_written) return true;
-  u64 missing = 0;
-  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-    const u64 offset = offsets.of[__builtin_ctz(rest)];
-    missing |= (~cta.shared_written[offset / 64] >> offset % 64) & low_mask(Width);
+  if (offsets.count > 1) {
+    const u64 gap = offsets.of[1] - offsets.of[0];
+    if (gap >= Width && gap <= max_offset && evenly_apart(offsets.of, gap, offsets.count)) {
+      offsets.pattern = Pattern::Strided;
+      offsets.gap = gap;
+    }
   }
-  return missing == 0;
+  return Store || !view.check_written || are_written<Width>(offsets, cta, mask);
+}
+
+/// Wavefronts of lanes from 0 on with a constant stride of at least Width, which is 4 or more. In
+/// units of `Width` bytes, a phase of n lanes with stride s uses n / gcd(s, n) of n places.
+template <unsigned Width>
+__attribute__((no_sanitize("thread"))) inline u64 strided_wavefronts(u64 gap, u32 count) {
+  constexpr u32 kLanesOfPhase = 128 / Width;
+  const u64 stride = gap / Width;
+  const u64 common = stride & (u64{0} - stride);
+  const u32 sharing = common < kLanesOfPhase ? static_cast<u32>(common) : kLanesOfPhase;
+  const u32 shift = static_cast<u32>(__builtin_ctz(kLanesOfPhase / sharing));
+  u64 wavefronts = count / kLanesOfPhase * sharing;
+  const u32 rest = count % kLanesOfPhase;
+  wavefronts += (rest + (1u << shift) - 1) >> shift;
+  return wavefronts;
 }
 
 template <unsigned Width>
 __attribute__((no_sanitize("thread"), always_inline)) inline void count_shared(
     AccessCounters& counters, const SharedOffsets& offsets, u32 mask) {
-  constexpr unsigned kPhases = Width <= 4 ? 1 : Width / 4;
-  const u64 wavefronts =
-      offsets.pattern != Pattern::Other ? kPhases : strided_wavefronts<Width>(offsets.of, mask);
-  if (wavefronts == 0) return count_scattered_shared(counters, offsets.of, mask, Width);
+  constexpr u32 kLanesOfPhase = Width <= 4 ? 32 : 128 / Width;
+  if (offsets.pattern == Pattern::Other || (offsets.pattern == Pattern::Strided && Width < 4)) {
+    return count_scattered_shared(counters, offsets.of, mask, Width);
+  }
+  const u64 phases = (offsets.count + kLanesOfPhase - 1) / kLanesOfPhase;
+  u64 wavefronts = phases;
+  if constexpr (Width >= 4) {
+    if (offsets.pattern == Pattern::Strided) {
+      wavefronts = strided_wavefronts<Width>(offsets.gap, offsets.count);
+    }
+  }
   ++counters.shared.requests;
   counters.shared.wavefronts += wavefronts;
-  counters.shared.ideal_wavefronts += kPhases;
-  counters.shared.bank_conflicts += wavefronts - kPhases;
-  counters.shared.bytes += 32 * Width;
+  counters.shared.ideal_wavefronts += phases;
+  counters.shared.bank_conflicts += wavefronts - phases;
+  counters.shared.bytes += u64{offsets.count} * Width;
 }
 
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"), always_inline)) inline void move_shared(
     const Context& context, const MemoryDetail& detail, const SharedOffsets& offsets, u32 mask) {
   const Cta& cta = *context.cta;
+  const u32 count = offsets.count;
   if (offsets.pattern == Pattern::Neighbours) {
     std::byte* const host = cta.shared + offsets.first;
     if constexpr (Store) {
-      mark_written<false>(cta.shared_written, offsets.first, 32 * Bytes * Count);
-      store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
+      mark_written<false>(cta.shared_written, offsets.first, u64{count} * Bytes * Count);
+      store_neighbours<Bytes, Count, Lane>(context.frame, detail, host, count);
     } else {
-      load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+      load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host, count,
+                                                  cta.shared_bytes - offsets.first);
     }
     return;
   }
   if constexpr (!Store) {
     if (offsets.pattern == Pattern::Equal) {
       return load_equal<Bytes, Count, Signed, Lane>(context.frame, detail,
-                                                    cta.shared + offsets.first);
+                                                    cta.shared + offsets.first, count);
     }
   }
   for (u32 rest = mask; rest != 0; rest &= rest - 1) {
@@ -625,7 +743,9 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
   const Address* const lanes = reinterpret_cast<const Address*>(context.frame + step.source[0]);
   const Address plus = static_cast<Address>(detail.address.offset);
   SharedOffsets offsets;
-  offsets.pattern = mask == 0xffffffffu ? pattern_of<kWidth>(lanes) : Pattern::Other;
+  offsets.count = first_lanes(mask);
+  offsets.pattern = pattern_of<kWidth>(lanes, offsets.count);
+  offsets.gap = offsets.pattern == Pattern::Equal ? 0 : kWidth;
   offsets.first = static_cast<Address>(lanes[0] + plus);
   const bool valid =
       offsets.pattern != Pattern::Other
