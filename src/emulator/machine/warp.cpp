@@ -141,7 +141,10 @@ class Runner {
       if (context.counting) {
         const std::size_t number = code.first_segment + current.segment;
         ++worker.segment_executions[number];
-        worker.segment_lanes[number] += static_cast<std::uint64_t>(std::popcount(current.mask));
+        // std::popcount is a call where the instruction set is not given.
+        worker.segment_lanes[number] +=
+            current.mask == 0xffffffffu ? kLanes
+                                        : static_cast<std::uint64_t>(std::popcount(current.mask));
       }
       if (segment.polls) current.polled = true;
       warp_.instructions += segment.instructions;
@@ -272,8 +275,24 @@ class Runner {
     return detail.backward ? back_edge() : Next::Continue;
   }
 
+  /// Whether the member mask of every lane names all 32.
+  static bool names_all(const Context& context, const ControlDetail& detail) {
+    if (!detail.members.present()) return true;
+    if (detail.members.lane_bytes != 4) return false;
+    const auto* const members = context.lanes<std::uint32_t>(detail.members.offset);
+    std::uint32_t missing = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane) missing |= ~members[lane];
+    return missing == 0;
+  }
+
   Next warp_sync(Context& context, const Step& step, const ControlDetail& detail,
                  std::uint32_t lanes) {
+    if (lanes == 0xffffffffu && names_all(context, detail)) {
+      split().forced = false;
+      detail.together(context, step);
+      split().segment = context.code->segments[split().segment].next;
+      return Next::Continue;
+    }
     Reporter& reporter = *context.grid->reporter;
     const std::uint32_t live = warp_.live();
     std::uint32_t complete = 0;

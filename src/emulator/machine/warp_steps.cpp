@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
@@ -66,11 +67,18 @@ bool shuffle_butterfly(const Context& context, const LaneDetail& detail) {
     different |= (distances[lane] ^ distances[0]) | ((clamps[lane] & 0x1f1fu) ^ 0x1fu);
   }
   if (different != 0) return false;
-  const auto* values = context.lanes<std::uint32_t>(value.offset);
   const std::uint32_t distance = distances[0] & 31u;
-  std::uint32_t got[kLanes];
-  for (unsigned lane = 0; lane < kLanes; ++lane) got[lane] = values[lane ^ distance];
-  std::copy_n(got, kLanes, context.lanes<std::uint32_t>(result.offset));
+  // The warp in groups of four lanes: whole groups move, and lanes within each.
+  using Four = std::uint32_t __attribute__((vector_size(16)));
+  Four groups[kLanes / 4];
+  Four got[kLanes / 4];
+  std::memcpy(groups, context.lanes<std::uint32_t>(value.offset), sizeof groups);
+  for (unsigned i = 0; i < kLanes / 4; ++i) got[i] = groups[i ^ distance / 4];
+  for (Four& four : got) {
+    if ((distance & 1u) != 0) four = __builtin_shufflevector(four, four, 1, 0, 3, 2);
+    if ((distance & 2u) != 0) four = __builtin_shufflevector(four, four, 2, 3, 0, 1);
+  }
+  std::memcpy(context.lanes<std::uint32_t>(result.offset), got, sizeof got);
   return true;
 }
 

@@ -61,7 +61,7 @@ std::string opcode_of(const ptx::Module& module, const ptx::Function& function,
 class Collector {
  public:
   Collector(const Image& image, std::span<const Worker> workers)
-      : image_(image), workers_(workers) {}
+      : image_(image), workers_(workers), lines_(image.module.functions.size()) {}
 
   void add_code(const Code& code) {
     for (std::uint32_t s = 0; s < code.segments.size(); ++s) add_segment(code, s);
@@ -69,30 +69,57 @@ class Collector {
       if (detail.counter != kNoIndex) add_accesses(detail);
     }
     for (std::uint32_t i = 0; i < code.function->body.size(); ++i) {
-      const auto found = lines_.find({code.function, &code.function->body[i]});
-      if (found == lines_.end()) continue;
+      Line& line = lines_of(*code.function)[i];
+      if (line.statement == nullptr) continue;
       for (const Worker& worker : workers_) {
-        found->second.predicated_on -= worker.predicated_off[code.first_statement + i];
+        line.counters.predicated_on -= worker.predicated_off[code.first_statement + i];
       }
     }
   }
 
   [[nodiscard]] Counters take() {
     for (const Worker& worker : workers_) all_.barriers += worker.barriers;
-    for (const auto& [mnemonic, executions] : opcodes_) {
-      if (executions > 0) all_.opcodes.push_back({std::string(mnemonic), executions});
+    std::map<std::string_view, std::uint64_t> opcodes;
+    for (std::size_t op = 0; op < opcodes_.size(); ++op) {
+      if (opcodes_[op] > 0) opcodes[ptx::info(static_cast<ptx::Op>(op)).mnemonic] += opcodes_[op];
     }
-    for (auto& [where, line] : lines_) {
-      line.line = where.second->line;
-      line.opcode = opcode_of(image_.module, *where.first, *where.second);
-      line.function = std::string(image_.module.text(where.first->name));
-      all_.lines.push_back(std::move(line));
+    for (const auto& [mnemonic, executions] : opcodes) {
+      all_.opcodes.push_back({std::string(mnemonic), executions});
+    }
+    for (std::size_t f = 0; f < lines_.size(); ++f) {
+      const ptx::Function& function = image_.module.functions[f];
+      for (Line& line : lines_[f]) {
+        if (line.statement == nullptr) continue;
+        line.counters.line = line.statement->line;
+        line.counters.opcode = opcode_of(image_.module, function, *line.statement);
+        line.counters.function = std::string(image_.module.text(function.name));
+        all_.lines.push_back(std::move(line.counters));
+      }
     }
     std::ranges::stable_sort(all_.lines, {}, &LineCounters::line);
     return std::move(all_);
   }
 
  private:
+  struct Line {
+    const ptx::Instruction* statement = nullptr;  ///< null: not executed, and no access
+    LineCounters counters;
+  };
+
+  /// By statement.
+  std::vector<Line>& lines_of(const ptx::Function& function) {
+    std::vector<Line>& lines =
+        lines_[static_cast<std::size_t>(&function - image_.module.functions.data())];
+    lines.resize(function.body.size());
+    return lines;
+  }
+
+  LineCounters& line_of(const ptx::Function& function, const ptx::Instruction& statement) {
+    Line& line = lines_of(function)[static_cast<std::size_t>(&statement - function.body.data())];
+    line.statement = &statement;
+    return line.counters;
+  }
+
   void add_segment(const Code& code, std::uint32_t index) {
     const Segment& segment = code.segments[index];
     std::uint64_t executions = 0;
@@ -109,8 +136,10 @@ class Collector {
       const std::uint32_t number = code.segment_statements[segment.first_statement + i];
       const ptx::Instruction& statement = code.function->body[number];
       const ptx::OpInfo& row = ptx::info(statement.op);
-      opcodes_[row.mnemonic] += executions;
-      LineCounters& line = lines_[{code.function, &statement}];
+      const auto op = static_cast<std::size_t>(statement.op);
+      if (op >= opcodes_.size()) opcodes_.resize(op + 1);
+      opcodes_[op] += executions;
+      LineCounters& line = line_of(*code.function, statement);
       line.executions += executions;
       line.thread_executions += lanes;
       line.predicated_on += lanes;
@@ -140,7 +169,7 @@ class Collector {
     add(detail.writes ? all_.shared_store : all_.shared_load, sum.shared);
     add(detail.writes ? all_.peer_store : all_.peer_load, sum.peer);
     if (sum.bulk.copies != 0) add(bulk_of(all_, *place.statement), sum.bulk);
-    LineCounters& line = lines_[{place.function, place.statement}];
+    LineCounters& line = line_of(*place.function, *place.statement);
     add(line.bulk, sum.bulk);
     add(line.peer, sum.peer);
     add(line.memory, sum.memory);
@@ -151,8 +180,8 @@ class Collector {
   const Image& image_;
   std::span<const Worker> workers_;
   Counters all_;
-  std::map<std::string_view, std::uint64_t> opcodes_;
-  std::map<std::pair<const ptx::Function*, const ptx::Instruction*>, LineCounters> lines_;
+  std::vector<std::uint64_t> opcodes_;    ///< by ptx::Op
+  std::vector<std::vector<Line>> lines_;  ///< by function
 };
 
 }  // namespace

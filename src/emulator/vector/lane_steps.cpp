@@ -1,6 +1,7 @@
 // src/emulator/vector/lane_steps.cpp - running lane-wise rows for a whole warp
 #include "emulator/vector/lane_steps.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "emulator/report/report.hpp"
@@ -46,6 +47,41 @@ void run_lane_by_lane(Context& context, const Step& step) {
   });
 }
 
+/// mov.b32 of a register to two of 16 bits. A half that is not wanted has no offset.
+void unpack_halves(Context& context, const Step& step) {
+  const std::uint32_t mask = context.mask(step);
+  std::uint32_t whole[kLanes];
+  std::copy_n(context.lanes<std::uint32_t>(step.source[0]), kLanes, whole);
+  const auto store = [&](std::uint32_t offset, unsigned shift) {
+    if (offset == kNoIndex) return;
+    auto* const to = context.lanes<std::uint32_t>(offset);
+    if (mask == 0xffffffffu) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = whole[lane] >> shift & 0xffffu;
+    } else {
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        to[lane] = (mask >> lane & 1u) != 0 ? whole[lane] >> shift & 0xffffu : to[lane];
+      }
+    }
+  };
+  store(step.source[1], 0);
+  store(step.source[2], 16);
+}
+
+/// Whether `unpack_halves` can run the row; fills the operands of `step`.
+bool unpacks_halves(const LaneDetail& detail, Step& step) {
+  const auto is_half = [](const Slot& slot) {
+    return !slot.present() || (slot.lane_bytes == 4 && slot.register_bits == 16);
+  };
+  if (detail.op.op != Op::mov_unpack_b32_2 || detail.sources.size() != 1 ||
+      detail.results.size() != 2 || !is_half(detail.results[0]) || !is_half(detail.results[1])) {
+    return false;
+  }
+  const Slot& source = detail.sources[0];
+  if (!source.present() || source.lane_bytes != 4 || source.bits != 32) return false;
+  step.source = {source.offset, detail.results[0].offset, detail.results[1].offset};
+  return true;
+}
+
 void run_matrix(Context& context, const Step& step) {
   const LaneDetail& detail = context.code->lanes[step.detail];
   std::uint64_t sources[kMaxLaneWords][kLanes];
@@ -70,6 +106,7 @@ void run_matrix(Context& context, const Step& step) {
 
 Handler choose_lane_handler(const LaneDetail& detail, Step& step) {
   if (detail.matrix != nullptr) return &run_matrix;
+  if (unpacks_halves(detail, step)) return &unpack_halves;
   if (const Handler vector = vector_handler(detail, step)) return vector;
   return &run_lane_by_lane;
 }
