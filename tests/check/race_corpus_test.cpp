@@ -26,9 +26,15 @@ std::string content(const std::filesystem::path& file) {
 /// How often each rule of the gates before a load is told, with its severity.
 std::map<std::string, int> told(const ptx::Module& module, const gates::GateOptions& options) {
   std::map<std::string, int> counts;
+  gates::GateRun shared(module, options);
   for (const gates::GateInfo& gate : gates::all_gates()) {
+    const std::vector<Finding> alone = gate.run(module, options);
+    const std::vector<Finding> together = shared.run(gate);
+    // Analyses that gates share make no difference.
+    REQUIRE(together.size() == alone.size());
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(to_text(together[i]) == to_text(alone[i]));
     if (!gate.before_load) continue;
-    for (const Finding& finding : gate.run(module, options)) {
+    for (const Finding& finding : alone) {
       INFO(to_text(finding));
       CHECK(finding.severity != Severity::Error);
       ++counts[std::string(to_string(finding.severity)) + " " + finding.rule];

@@ -402,6 +402,13 @@ TEST_CASE("a loop that ends at a smaller one of two numbers is bounded by either
   // As an unsigned number, the smaller of two signed ones may be large.
   CHECK(races(bounded_loop("  min.s32 %r5, %r9, 3;\n", "lt.s32")) == "");
   CHECK_FALSE(races(bounded_loop("  min.s32 %r5, %r9, 3;\n")).empty());
+  // What a number of up to 5 is above the smaller of it and another, or 0.
+  const auto above = [](const std::string& other) {
+    return races(bounded_loop("  and.b32 %r12, %r9, 5;\n  min.u32 %r10, %r12, " + other +
+                              ";\n  sub.u32 %r5, %r12, %r10;\n"));
+  };
+  CHECK(above("3") == "");
+  CHECK_FALSE(above("1").empty());
   // It ends at another number, or at any.
   CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 3;\n", "ne.u32")).empty());
   CHECK_FALSE(races(bounded_loop("  max.u32 %r5, %r9, 3;\n")).empty());
@@ -422,6 +429,28 @@ TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
   CHECK(from("mov.u32 %r6, -3;", "add.u32 %r6, %r6, 1;") == "");
   CHECK_FALSE(from("mov.u32 %r6, 3;", "add.u32 %r6, %r6, 4294967295;").empty());
   CHECK_FALSE(from("mov.u32 %r6, 4294967295;", "add.u32 %r6, %r6, 1;").empty());
+}
+
+TEST_CASE("a counter that falls, a loop with two tests") {
+  // %r6 falls from 2 to 0, and wraps around: three iterations, below a bound of 3.
+  const auto falls = [](const std::string& read) {
+    return races(kOwn + "  sub.u32 %r8, 63, %r1;\n  mov.u32 %r7, tile;\n" +
+                 "  mad.lo.u32 %r7, %r8, 4, %r7;\n  st.shared.u32 [%r2+512], %r1;\n" +
+                 "  min.u32 %r5, %r9, 3;\n  mov.u32 %r6, 2;\nLOOP:\n" + read +
+                 "  add.u32 %r7, %r7, 256;\n  sub.u32 %r6, %r6, 1;\n" +
+                 "  setp.lt.u32 %p2, %r6, %r5;\n  @%p2 bra LOOP;\n");
+  };
+  CHECK_FALSE(falls("  ld.shared.u32 %r3, [%r7];\n").empty());
+  CHECK(falls("") == "");
+  // Whichever test fails first ends the loop.
+  for (const char* other : {"2", "200"}) {
+    std::string text = bounded_loop(std::string("  min.u32 %r5, %r9, ") + other + ";\n");
+    const std::string smaller = other == std::string("2") ? "200" : "2";
+    text.replace(text.find("LOOP:\n"), 6,
+                 "LOOP:\n  setp.ge.u32 %p5, %r6, " + smaller + ";\n  @%p5 bra DONE;\n");
+    INFO(text);
+    CHECK(races(text) == "");
+  }
 }
 
 TEST_CASE("after a loop its last iteration is bounded too") {
