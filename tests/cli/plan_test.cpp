@@ -148,7 +148,8 @@ TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
         "ptxgen: -p lda=99: a row has 100 elements (k, layout R); expects at least that");
   CHECK(plan({"-p", "m=1"}) ==
         "ptxgen: gemv has no parameter 'm'; it has: k (1..4294967295), n (1..4294967295), layout "
-        "(T or R), dtype (f32, f16, bf16, or with layout R q4_0 to q6_k), repacked (0 or 1), lda (1..2147483648)");
+        "(T or R), dtype (f32, f16, bf16, or with layout R q4_0 to q6_k), repacked (0 or 1), lda "
+        "(1..2147483648)");
   CHECK(contains(plan({"--gpu", "h201"}), "ptxgen: --gpu h201: there is no GPU 'h201'; write t4"));
   CHECK(plan({"--gpu", "h200", "--device", "cuda:0"}) ==
         "ptxgen: --gpu needs the emulator, and --device cuda:0 is a GPU; leave it out, or use "

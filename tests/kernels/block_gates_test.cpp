@@ -71,7 +71,10 @@ TEST_CASE("gemv with blocks passes gates without a warning at every length") {
     problem.layout = GemvLayout::R;
     problem.weights = shape.type;
     problem.x = shape.x;
-    for (const char* name : {"h200", "rtx4090"}) {
+    for (const auto& [name, repacked] :
+         {std::pair("h200", false), std::pair("rtx4090", false), std::pair("h200", true)}) {
+      if (repacked && repacked_fields(shape.type).empty()) continue;
+      problem.repacked = repacked;
       const ptx::Gpu* gpu = ptx::find_gpu(name);
       REQUIRE(gpu != nullptr);
       for (const std::uint32_t n : {67u, 4096u}) {
@@ -91,11 +94,16 @@ TEST_CASE("gemv_group with blocks passes gates without a warning at every length
     group.n0 = 64, group.n1 = 32, group.n2 = 32;
     group.w0 = group.w1 = group.w2 = shape.type;
     group.x = shape.x;
-    INFO(to_text(shape));
-    CHECK(complaints(group.build(ptx::target("sm_90")).module()) == "");
-    group.n1 = group.n0, group.n2 = 0;
-    group.gate = GemvGate::Silu;
-    CHECK(complaints(group.build(ptx::target("sm_89")).module()) == "");
+    GemvGroup gated = group;
+    gated.n1 = gated.n0, gated.n2 = 0;
+    gated.gate = GemvGate::Silu;
+    for (const bool repacked : {false, true}) {
+      if (repacked && repacked_fields(shape.type).empty()) continue;
+      group.repacked = gated.repacked = repacked;
+      INFO(to_text(shape) << (repacked ? ", repacked" : ""));
+      CHECK(complaints(group.build(ptx::target("sm_90")).module()) == "");
+      CHECK(complaints(gated.build(ptx::target("sm_89")).module()) == "");
+    }
   }
 }
 
@@ -112,8 +120,12 @@ TEST_CASE("batched_gemv with blocks passes gates without a warning at every leng
         batched.m = m;
         batched.weights = shape.type;
         batched.x = shape.x;
-        INFO(to_text(shape) << " m " << m << " for " << target);
-        CHECK(complaints(batched.build(ptx::target(target)).module()) == "");
+        for (const bool repacked : {false, true}) {
+          if (repacked && repacked_fields(shape.type).empty()) continue;
+          batched.repacked = repacked;
+          INFO(to_text(shape) << " m " << m << " for " << target << (repacked ? ", repacked" : ""));
+          CHECK(complaints(batched.build(ptx::target(target)).module()) == "");
+        }
       }
     }
   }

@@ -114,7 +114,9 @@ inline constexpr auto kRepackedHalfWarpFormats = with_half_warps(kRepackedFormat
     const auto steps = [&](const BlockFormat& format) {
       return (std::uint64_t{k} + format.step_weights() - 1) / format.step_weights();
     };
-    return steps(half) < 2 * steps(warps[i]) ? &half : &warps[i];
+    // Of q6_k, scales of a half warp's step are a part of a sector, which each step would request.
+    const bool parts_of_sectors = half.repacked && type == ElementType::q6_k && steps(half) > 1;
+    return steps(half) < 2 * steps(warps[i]) && !parts_of_sectors ? &half : &warps[i];
   }
   return nullptr;
 }

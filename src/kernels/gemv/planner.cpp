@@ -37,18 +37,29 @@ constexpr double kRingHandicap = 1.01;
 // where those do not share DRAM as the law says.
 constexpr double kUnshared = 1.1;
 
-// Bytes in flight on a multiprocessor of a GPU with HBM that make up for loads which take longer
-// than the law says: 1.5 times what an H200 needs. Fewer are a handicap.
+// Bytes in flight on a multiprocessor that make up for loads which take longer than the law says:
+// 1.5 times what the full rate needs, and 40 KB on GPUs with HBM. Fewer are a handicap.
+constexpr double kFlightMargin = 1.5;
 constexpr double kHbmFlight = 40'000;
 constexpr double kLowFlightHandicap = 1.02;
+double wanted_in_flight(const ptx::Gpu& gpu) {
+  const double needed = gemv::bytes_in_flight_needed(gpu, rates_of(gpu));
+  return std::max(kFlightMargin * needed, gpu.dram == ptx::Dram::HBM ? kHbmFlight : 0);
+}
 
-auto rank_of(const Ranked& ranked, const ptx::Gpu& gpu, double limit_us) {
+/// What plans are compared with.
+struct Limits {
+  double unshared_us;  ///< slower ones come last
+  double in_flight;    ///< fewer bytes are a handicap
+};
+
+auto rank_of(const Ranked& ranked, const Limits& limits) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& prediction = ranked.forecast.prediction;
   const double ring = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
-  const bool low = gpu.dram == ptx::Dram::HBM && prediction.bytes_in_flight_per_sm < kHbmFlight;
+  const bool low = prediction.bytes_in_flight_per_sm < limits.in_flight;
   const double handicap = low ? std::max(ring, kLowFlightHandicap) : ring;
-  return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limit_us,
+  return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limits.unshared_us,
                     coarse(prediction.chained_us * handicap),
                     coarse(ranked.forecast.slow_us * handicap), prediction.workspace_bytes,
                     std::uint64_t{prediction.registers} * plan.threads(), plan.shared_bytes(),
@@ -57,13 +68,13 @@ auto rank_of(const Ranked& ranked, const ptx::Gpu& gpu, double limit_us) {
 }
 
 void sort(std::vector<Ranked>& list, const ptx::Gpu& gpu) {
-  double limit = std::numeric_limits<double>::infinity();
+  Limits limits{std::numeric_limits<double>::infinity(), wanted_in_flight(gpu)};
   for (const Ranked& ranked : list) {
     if (ranked.forecast.prediction.blocks_per_sm == 0) continue;
-    limit = std::min(limit, kUnshared * ranked.forecast.unshared_us);
+    limits.unshared_us = std::min(limits.unshared_us, kUnshared * ranked.forecast.unshared_us);
   }
   std::sort(list.begin(), list.end(), [&](const Ranked& a, const Ranked& b) {
-    return rank_of(a, gpu, limit) < rank_of(b, gpu, limit);
+    return rank_of(a, limits) < rank_of(b, limits);
   });
 }
 

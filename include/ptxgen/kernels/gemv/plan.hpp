@@ -64,7 +64,7 @@ struct GemvProblem {
   }
   /// From a row of the matrix to the next, bytes.
   [[nodiscard]] std::uint64_t row_bytes() const noexcept;
-  /// From the first byte of the matrix to behind the last.
+  /// From the first byte of the matrix to the end of its last row.
   [[nodiscard]] std::uint64_t matrix_bytes() const noexcept;
   friend bool operator==(const GemvProblem&, const GemvProblem&) = default;
 };
