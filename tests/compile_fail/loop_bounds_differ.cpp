@@ -1,5 +1,5 @@
 // tests/compile_fail/loop_bounds_differ.cpp - the bounds of a loop have one type
-// expect: the bounds and the step of a loop have different types
+// expect: operands have different types: convert one of them with convert<To>()
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

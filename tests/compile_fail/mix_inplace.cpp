@@ -1,5 +1,5 @@
 // tests/compile_fail/mix_inplace.cpp - a variable takes operands of its own type
-// expect: the variable and the operand have different types
+// expect: operands have different types: convert one of them with convert<To>()
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,5 @@
 // tests/compile_fail/store_wrong_type.cpp - a store takes the pointer's type
-// expect: the value has another type than the pointer's elements
+// expect: what is stored has the type of the pointer's elements
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

@@ -75,43 +75,80 @@ class Arithmetic : public Core {
   }
 
   // Integers and floats. `how` applies to floats (and `sat` to s32).
-  template <class A, class B>
-  auto add(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <Typed A>
+  auto add(const A& a, const SameAs<ElementOf<A>>& b, Float how = {}, Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::add, ptx::Op::add_f32, how), a, b, site);
   }
-  template <class A, class B>
-  auto sub(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+  template <Number A, class B>
+  auto add(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
+    return add(SameAs<T>(a, site), same_as<T>(b, site), how, site);
+  }
+  template <Typed A>
+  auto sub(const A& a, const SameAs<ElementOf<A>>& b, Float how = {}, Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::sub, ptx::Op::sub_f32, how), a, b, site);
   }
-  /// Floats, or the low half of an integer product (`mul_lo`).
-  template <class A, class B>
-  auto mul(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+  template <Number A, class B>
+  auto sub(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
+    return sub(SameAs<T>(a, site), same_as<T>(b, site), how, site);
+  }
+  /// Floats, or the low half of an integer product (`mul_lo`).
+  template <Typed A>
+  auto mul(const A& a, const SameAs<ElementOf<A>>& b, Float how = {}, Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(mul_form<T>(how), a, b, site);
   }
-  /// Integers round towards zero. f32 by default `div.rn`; `.approx = true` for the fast one.
-  template <class A, class B>
-  auto div(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+  template <Number A, class B>
+  auto mul(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
+    return mul(SameAs<T>(a, site), same_as<T>(b, site), how, site);
+  }
+  /// Integers round towards zero. f32 by default `div.rn`; `.approx = true` for the fast one.
+  template <Typed A>
+  auto div(const A& a, const SameAs<ElementOf<A>>& b, Float how = {}, Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::div, ptx::Op::div_f32, how), a, b, site);
   }
-  template <class A, class B>
-  auto rem(const A& a, const B& b, Site site = Site::current()) {
+  template <Number A, class B>
+  auto div(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
+    return div(SameAs<T>(a, site), same_as<T>(b, site), how, site);
+  }
+  template <Typed A>
+  auto rem(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    using T = ElementOf<A>;
     check_remainder<T>();
     return binary<T>({ptx::Op::rem, {kTypeModifier<T>}}, a, b, site);
   }
-  template <class A, class B>
-  auto min(const A& a, const B& b, MinMax how = {}, Site site = Site::current()) {
+  template <Number A, class B>
+  auto rem(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
+    return rem(SameAs<T>(a, site), same_as<T>(b, site), site);
+  }
+  template <Typed A>
+  auto min(const A& a, const SameAs<ElementOf<A>>& b, MinMax how = {},
+           Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(min_max_form<T>(ptx::Op::min, ptx::Op::min_f32, how), a, b, site);
   }
-  template <class A, class B>
-  auto max(const A& a, const B& b, MinMax how = {}, Site site = Site::current()) {
+  template <Number A, class B>
+  auto min(A a, const B& b, MinMax how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
+    return min(SameAs<T>(a, site), same_as<T>(b, site), how, site);
+  }
+  template <Typed A>
+  auto max(const A& a, const SameAs<ElementOf<A>>& b, MinMax how = {},
+           Site site = Site::current()) {
+    using T = ElementOf<A>;
     return binary<T>(min_max_form<T>(ptx::Op::max, ptx::Op::max_f32, how), a, b, site);
+  }
+  template <Number A, class B>
+  auto max(A a, const B& b, MinMax how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return max(SameAs<T>(a, site), same_as<T>(b, site), how, site);
   }
   template <class A>
   auto abs(const A& a, bool ftz = false, Site site = Site::current()) {
@@ -128,111 +165,182 @@ class Arithmetic : public Core {
   }
 
   // Integer products: the low half, the high half, or all of it (twice as wide).
-  template <class A, class B>
-  auto mul_lo(const A& a, const B& b, Site site = Site::current()) {
-    return binary<Common<A, B>>(part_form<Common<A, B>>(ptx::Op::mul, ptx::Modifier::lo), a, b,
+  template <Typed A>
+  auto mul_lo(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    return binary<ElementOf<A>>(part_form<ElementOf<A>>(ptx::Op::mul, ptx::Modifier::lo), a, b,
                                 site);
   }
-  template <class A, class B>
-  auto mul_hi(const A& a, const B& b, Site site = Site::current()) {
-    return binary<Common<A, B>>(part_form<Common<A, B>>(ptx::Op::mul, ptx::Modifier::hi), a, b,
-                                site);
-  }
-  template <class A, class B>
-  auto mul_wide(const A& a, const B& b, Site site = Site::current()) {
+  template <Number A, class B>
+  auto mul_lo(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
+    return mul_lo(SameAs<T>(a, site), same_as<T>(b, site), site);
+  }
+  template <Typed A>
+  auto mul_hi(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    return binary<ElementOf<A>>(part_form<ElementOf<A>>(ptx::Op::mul, ptx::Modifier::hi), a, b,
+                                site);
+  }
+  template <Number A, class B>
+  auto mul_hi(A a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return mul_hi(SameAs<T>(a, site), same_as<T>(b, site), site);
+  }
+  template <Typed A>
+  auto mul_wide(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    using T = ElementOf<A>;
     return Value<Wide<T>>(
         this, result(part_form<T>(ptx::Op::mul_wide, ptx::Modifier::wide), Wide<T>::kClass,
                      {argument<T>(a, site), argument<T>(b, site)}, site));
   }
-  template <class A, class B, class C>
-  auto mad_lo(const A& a, const B& b, const C& c, Site site = Site::current()) {
-    using T = Common<A, B, C>;
+  template <Number A, class B>
+  auto mul_wide(A a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return mul_wide(SameAs<T>(a, site), same_as<T>(b, site), site);
+  }
+  template <Typed A>
+  auto mad_lo(const A& a, const SameAs<ElementOf<A>>& b, const SameAs<ElementOf<A>>& c,
+              Site site = Site::current()) {
+    using T = ElementOf<A>;
     return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::lo), a, b, c, site);
   }
-  template <class A, class B, class C>
-  auto mad_hi(const A& a, const B& b, const C& c, Site site = Site::current()) {
-    using T = Common<A, B, C>;
+  template <Number A, Typed B>
+  auto mad_lo(A a, const B& b, const SameAs<ElementOf<B>>& c, Site site = Site::current()) {
+    using T = ElementOf<B>;
+    return mad_lo(SameAs<T>(a, site), same_as<T>(b, site), c, site);
+  }
+  template <Number A, Number B, class C>
+  auto mad_lo(A a, B b, const C& c, Site site = Site::current()) {
+    using T = Common<A, C>;
+    return mad_lo(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), site);
+  }
+  template <Typed A>
+  auto mad_hi(const A& a, const SameAs<ElementOf<A>>& b, const SameAs<ElementOf<A>>& c,
+              Site site = Site::current()) {
+    using T = ElementOf<A>;
     return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::hi), a, b, c, site);
   }
+  template <Number A, Typed B>
+  auto mad_hi(A a, const B& b, const SameAs<ElementOf<B>>& c, Site site = Site::current()) {
+    using T = ElementOf<B>;
+    return mad_hi(SameAs<T>(a, site), same_as<T>(b, site), c, site);
+  }
+  template <Number A, Number B, class C>
+  auto mad_hi(A a, B b, const C& c, Site site = Site::current()) {
+    using T = Common<A, C>;
+    return mad_hi(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), site);
+  }
   /// `a * b + c`, where c and the result are twice as wide as a and b.
-  template <class A, class B, class C>
-  auto mad_wide(const A& a, const B& b, const C& c, Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <Typed A, Typed C>
+  auto mad_wide(const A& a, const SameAs<ElementOf<A>>& b, const C& c,
+                Site site = Site::current()) {
+    using T = ElementOf<A>;
     using W = Wide<T>;
-    static_assert(!kIsOperand<C> || kSame<ElementOf<C>, W>,
+    static_assert(kSame<ElementOf<C>, W>,
                   "the third operand of mad_wide is twice as wide as the first two");
     return Value<W>(
         this, result(part_form<T>(ptx::Op::mad_wide, ptx::Modifier::wide), W::kClass,
                      {argument<T>(a, site), argument<T>(b, site), argument<W>(c, site)}, site));
   }
+  template <Typed A, Number C>
+  auto mad_wide(const A& a, const SameAs<ElementOf<A>>& b, C c, Site site = Site::current()) {
+    return mad_wide(a, b, In<Wide<ElementOf<A>>>(c, site), site);
+  }
+  template <Number A, class B, Typed C>
+  auto mad_wide(A a, const B& b, const C& c, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return mad_wide(SameAs<T>(a, site), same_as<T>(b, site), c, site);
+  }
+  template <Number A, class B, Number C>
+  auto mad_wide(A a, const B& b, C c, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return mad_wide(SameAs<T>(a, site), same_as<T>(b, site), c, site);
+  }
 
   /// `a * b + c` with one rounding.
-  template <class A, class B, class C>
-  auto fma(const A& a, const B& b, const C& c, Float how = {}, Site site = Site::current()) {
-    using T = Common<A, B, C>;
+  template <Typed A>
+  auto fma(const A& a, const SameAs<ElementOf<A>>& b, const SameAs<ElementOf<A>>& c, Float how = {},
+           Site site = Site::current()) {
+    using T = ElementOf<A>;
     return ternary<T>(fma_form<T>(how), a, b, c, site);
+  }
+  template <Number A, Typed B>
+  auto fma(A a, const B& b, const SameAs<ElementOf<B>>& c, Float how = {},
+           Site site = Site::current()) {
+    using T = ElementOf<B>;
+    return fma(SameAs<T>(a, site), same_as<T>(b, site), c, how, site);
+  }
+  template <Number A, Number B, class C>
+  auto fma(A a, B b, const C& c, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, C>;
+    return fma(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), how, site);
   }
 
   // In place, on a variable: `d += b` and so on; `fma_inplace`: d = a * b + d.
-  template <class T, class B>
-  void add_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+  template <class T>
+  void add_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Float how = {},
+                   Site site = Site::current()) {
     inplace<T>(arithmetic_form<T>(ptx::Op::add, ptx::Op::add_f32, how), d, b, site);
   }
-  template <class T, class B>
-  void sub_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+  template <class T>
+  void sub_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Float how = {},
+                   Site site = Site::current()) {
     inplace<T>(arithmetic_form<T>(ptx::Op::sub, ptx::Op::sub_f32, how), d, b, site);
   }
-  template <class T, class B>
-  void mul_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+  template <class T>
+  void mul_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Float how = {},
+                   Site site = Site::current()) {
     inplace<T>(mul_form<T>(how), d, b, site);
   }
-  template <class T, class B>
-  void div_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+  template <class T>
+  void div_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Float how = {},
+                   Site site = Site::current()) {
     inplace<T>(arithmetic_form<T>(ptx::Op::div, ptx::Op::div_f32, how), d, b, site);
   }
-  template <class T, class B>
-  void rem_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void rem_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Site site = Site::current()) {
     check_remainder<T>();
     inplace<T>({ptx::Op::rem, {kTypeModifier<T>}}, d, b, site);
   }
-  template <class T, class B>
-  void min_inplace(Var<T>& d, const B& b, MinMax how = {}, Site site = Site::current()) {
+  template <class T>
+  void min_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, MinMax how = {},
+                   Site site = Site::current()) {
     inplace<T>(min_max_form<T>(ptx::Op::min, ptx::Op::min_f32, how), d, b, site);
   }
-  template <class T, class B>
-  void max_inplace(Var<T>& d, const B& b, MinMax how = {}, Site site = Site::current()) {
+  template <class T>
+  void max_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, MinMax how = {},
+                   Site site = Site::current()) {
     inplace<T>(min_max_form<T>(ptx::Op::max, ptx::Op::max_f32, how), d, b, site);
   }
-  template <class T, class A, class B>
-  void fma_inplace(Var<T>& d, const A& a, const B& b, Float how = {}, Site site = Site::current()) {
-    static_assert(kSame<Common<A, B>, T>, "the variable and the operands have different types");
+  template <class T>
+  void fma_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& a,
+                   const SameAs<ElementOf<Var<T>>>& b, Float how = {},
+                   Site site = Site::current()) {
     into(fma_form<T>(how), d.reg(),
          {argument<T>(a, site), argument<T>(b, site), argument<T>(d, site)}, site);
   }
-  template <class T, class B>
-  void and_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void and_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Site site = Site::current()) {
     check_logic<T>();
     inplace<T>({ptx::Op::and_, {kBitsModifier<T>}}, d, b, site);
   }
-  template <class T, class B>
-  void or_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void or_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Site site = Site::current()) {
     check_logic<T>();
     inplace<T>({ptx::Op::or_, {kBitsModifier<T>}}, d, b, site);
   }
-  template <class T, class B>
-  void xor_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void xor_inplace(Var<T>& d, const SameAs<ElementOf<Var<T>>>& b, Site site = Site::current()) {
     check_logic<T>();
     inplace<T>({ptx::Op::xor_, {kBitsModifier<T>}}, d, b, site);
   }
-  template <class T, class B>
-  void shl_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void shl_inplace(Var<T>& d, const In<u32>& b, Site site = Site::current()) {
     check_bits<T>();
     into({ptx::Op::shl, {kBitsModifier<T>}}, d.reg(),
          {argument<T>(d, site), argument<u32>(b, site)}, site);
   }
-  template <class T, class B>
-  void shr_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+  template <class T>
+  void shr_inplace(Var<T>& d, const In<u32>& b, Site site = Site::current()) {
     check_bits<T>();
     into({ptx::Op::shr, {kTypeModifier<T>}}, d.reg(),
          {argument<T>(d, site), argument<u32>(b, site)}, site);
@@ -274,25 +382,45 @@ class Arithmetic : public Core {
   auto tanh(const A& a, Site site = Site::current()) {
     return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::tanh_f32, false), a, site);
   }
-  template <class A, class B>
-  auto copysign(const A& sign, const B& magnitude, Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <Typed A>
+  auto copysign(const A& sign, const SameAs<ElementOf<A>>& magnitude, Site site = Site::current()) {
+    using T = ElementOf<A>;
     check_float<T>();
     return binary<T>({ptx::Op::copysign, {kTypeModifier<T>}}, sign, magnitude, site);
   }
+  template <Number A, class B>
+  auto copysign(A sign, const B& magnitude, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return copysign(SameAs<T>(sign, site), same_as<T>(magnitude, site), site);
+  }
 
   // Bits: integers and bits of 16, 32 or 64, and predicates for the first four.
-  template <class A, class B>
-  auto and_(const A& a, const B& b, Site site = Site::current()) {
-    return logic<Common<A, B>>(ptx::Op::and_, a, b, site);
+  template <Typed A>
+  auto and_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    return logic<ElementOf<A>>(ptx::Op::and_, a, b, site);
   }
-  template <class A, class B>
-  auto or_(const A& a, const B& b, Site site = Site::current()) {
-    return logic<Common<A, B>>(ptx::Op::or_, a, b, site);
+  template <Number A, class B>
+  auto and_(A a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return and_(SameAs<T>(a, site), same_as<T>(b, site), site);
   }
-  template <class A, class B>
-  auto xor_(const A& a, const B& b, Site site = Site::current()) {
-    return logic<Common<A, B>>(ptx::Op::xor_, a, b, site);
+  template <Typed A>
+  auto or_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    return logic<ElementOf<A>>(ptx::Op::or_, a, b, site);
+  }
+  template <Number A, class B>
+  auto or_(A a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return or_(SameAs<T>(a, site), same_as<T>(b, site), site);
+  }
+  template <Typed A>
+  auto xor_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
+    return logic<ElementOf<A>>(ptx::Op::xor_, a, b, site);
+  }
+  template <Number A, class B>
+  auto xor_(A a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return xor_(SameAs<T>(a, site), same_as<T>(b, site), site);
   }
   template <class A>
   auto not_(const A& a, Site site = Site::current()) {
@@ -303,24 +431,25 @@ class Arithmetic : public Core {
     return Value<T>(this, result({ptx::Op::not_, {kBitsModifier<T>}}, T::kClass, {operand}, site));
   }
   /// Amounts are u32; the width or more gives 0.
-  template <class A, class B>
-  auto shl(const A& a, const B& amount, Site site = Site::current()) {
+  template <class A>
+  auto shl(const A& a, const In<u32>& amount, Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T>();
     return Value<T>(this, result({ptx::Op::shl, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
   /// Signed types keep their sign.
-  template <class A, class B>
-  auto shr(const A& a, const B& amount, Site site = Site::current()) {
+  template <class A>
+  auto shr(const A& a, const In<u32>& amount, Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T>();
     return Value<T>(this, result({ptx::Op::shr, {kTypeModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
   /// `length` bits of `a` from bit `position` on, extended by the type's sign.
-  template <class A, class P, class L>
-  auto bfe(const A& a, const P& position, const L& length, Site site = Site::current()) {
+  template <class A>
+  auto bfe(const A& a, const In<u32>& position, const In<u32>& length,
+           Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T, 32>();
     static_assert(kIsInteger<T>, "bfe extends by the sign: bitcast<u32>() (s32, u64, s64) first");
@@ -330,15 +459,21 @@ class Arithmetic : public Core {
                                  site));
   }
   /// `b` with the low `length` bits of `a` at `position`.
-  template <class A, class B, class P, class L>
-  auto bfi(const A& a, const B& b, const P& position, const L& length,
-           Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <Typed A>
+  auto bfi(const A& a, const SameAs<ElementOf<A>>& b, const In<u32>& position,
+           const In<u32>& length, Site site = Site::current()) {
+    using T = ElementOf<A>;
     check_bits<T, 32>();
     return Value<T>(this, result({ptx::Op::bfi, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site),
                                   argument<u32>(position, site), argument<u32>(length, site)},
                                  site));
+  }
+  template <Number A, class B>
+  auto bfi(A a, const B& b, const In<u32>& position, const In<u32>& length,
+           Site site = Site::current()) {
+    using T = Common<A, B>;
+    return bfi(SameAs<T>(a, site), same_as<T>(b, site), position, length, site);
   }
   template <class A>
   Value<u32> popc(const A& a, Site site = Site::current()) {
@@ -364,33 +499,63 @@ class Arithmetic : public Core {
     return unary<T>({ptx::Op::brev, {kBitsModifier<T>}}, a, site);
   }
   /// Four bytes of b:a, picked by the four nibbles of `selector`. 32-bit types.
-  template <class A, class B, class C>
-  auto prmt(const A& a, const B& b, const C& selector, Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <Typed A>
+  auto prmt(const A& a, const SameAs<ElementOf<A>>& b, const In<u32>& selector,
+            Site site = Site::current()) {
+    using T = ElementOf<A>;
     check_bits<T, 32, 32>();
     return Value<T>(
         this,
         result({ptx::Op::prmt, {kBitsModifier<T>}}, T::kClass,
                {argument<T>(a, site), argument<T>(b, site), argument<u32>(selector, site)}, site));
   }
+  template <Number A, class B>
+  auto prmt(A a, const B& b, const In<u32>& selector, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return prmt(SameAs<T>(a, site), same_as<T>(b, site), selector, site);
+  }
   /// Any bitwise function of three operands; `table` is f(0xf0, 0xcc, 0xaa).
-  template <class A, class B, class C>
-  auto lop3(const A& a, const B& b, const C& c, std::uint8_t table, Site site = Site::current()) {
-    using T = Common<A, B, C>;
+  template <Typed A>
+  auto lop3(const A& a, const SameAs<ElementOf<A>>& b, const SameAs<ElementOf<A>>& c,
+            std::uint8_t table, Site site = Site::current()) {
+    using T = ElementOf<A>;
     check_bits<T, 32, 32>();
     return Value<T>(this, result({ptx::Op::lop3, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site),
                                   argument<u32>(static_cast<unsigned>(table), site)},
                                  site));
   }
-  /// Funnel shifts of hi:lo; the amount wraps at 32.
-  template <class A, class B, class C>
-  auto shf_l(const A& lo, const B& hi, const C& amount, Site site = Site::current()) {
-    return funnel<Common<A, B>>(ptx::Modifier::l, lo, hi, amount, site);
+  template <Number A, Typed B>
+  auto lop3(A a, const B& b, const SameAs<ElementOf<B>>& c, std::uint8_t table,
+            Site site = Site::current()) {
+    using T = ElementOf<B>;
+    return lop3(SameAs<T>(a, site), same_as<T>(b, site), c, table, site);
   }
-  template <class A, class B, class C>
-  auto shf_r(const A& lo, const B& hi, const C& amount, Site site = Site::current()) {
-    return funnel<Common<A, B>>(ptx::Modifier::r, lo, hi, amount, site);
+  template <Number A, Number B, class C>
+  auto lop3(A a, B b, const C& c, std::uint8_t table, Site site = Site::current()) {
+    using T = Common<A, C>;
+    return lop3(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), table, site);
+  }
+  /// Funnel shifts of hi:lo; the amount wraps at 32.
+  template <Typed A>
+  auto shf_l(const A& lo, const SameAs<ElementOf<A>>& hi, const In<u32>& amount,
+             Site site = Site::current()) {
+    return funnel<ElementOf<A>>(ptx::Modifier::l, lo, hi, amount, site);
+  }
+  template <Number A, class B>
+  auto shf_l(A lo, const B& hi, const In<u32>& amount, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return funnel<T>(ptx::Modifier::l, SameAs<T>(lo, site), hi, amount, site);
+  }
+  template <Typed A>
+  auto shf_r(const A& lo, const SameAs<ElementOf<A>>& hi, const In<u32>& amount,
+             Site site = Site::current()) {
+    return funnel<ElementOf<A>>(ptx::Modifier::r, lo, hi, amount, site);
+  }
+  template <Number A, class B>
+  auto shf_r(A lo, const B& hi, const In<u32>& amount, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return funnel<T>(ptx::Modifier::r, SameAs<T>(lo, site), hi, amount, site);
   }
   /// c plus the dot product of four bytes of a and of b; u32 or s32 says how each is read. The
   /// result has the type of c.
@@ -405,31 +570,48 @@ class Arithmetic : public Core {
   }
 
   // Comparison and choice.
-  template <class A, class B>
-  Pred setp(Comparison comparison, const A& a, const B& b, bool ftz = false,
+  template <Typed A>
+  Pred setp(Comparison comparison, const A& a, const SameAs<ElementOf<A>>& b, bool ftz = false,
             Site site = Site::current()) {
-    using T = Common<A, B>;
+    using T = ElementOf<A>;
     return {this, result(setp_form<T>(comparison, ftz), pred::kClass,
                          {argument<T>(a, site), argument<T>(b, site)}, site)};
   }
-  /// `(a comparison b) op c`, op one of Modifier::and_, or_, xor_.
-  template <class A, class B>
-  Pred setp(Comparison comparison, ptx::Modifier op, const A& a, const B& b, const Pred& c,
-            Site site = Site::current()) {
+  template <Number A, class B>
+  Pred setp(Comparison comparison, A a, const B& b, bool ftz = false, Site site = Site::current()) {
     using T = Common<A, B>;
+    return setp(comparison, SameAs<T>(a, site), same_as<T>(b, site), ftz, site);
+  }
+  /// `(a comparison b) op c`, op one of Modifier::and_, or_, xor_.
+  template <Typed A>
+  Pred setp(Comparison comparison, ptx::Modifier op, const A& a, const SameAs<ElementOf<A>>& b,
+            const Pred& c, Site site = Site::current()) {
+    using T = ElementOf<A>;
     Form form = setp_form<T>(comparison, false);
     form.modifiers.add(op);
     return {this,
             result(form, pred::kClass,
                    {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)}, site)};
   }
-  /// a where p holds, else b.
-  template <class A, class B>
-  auto selp(const A& a, const B& b, const In<pred>& p, Site site = Site::current()) {
+  template <Number A, class B>
+  Pred setp(Comparison comparison, ptx::Modifier op, A a, const B& b, const Pred& c,
+            Site site = Site::current()) {
     using T = Common<A, B>;
+    return setp(comparison, op, SameAs<T>(a, site), same_as<T>(b, site), c, site);
+  }
+  /// a where p holds, else b.
+  template <Typed A>
+  auto selp(const A& a, const SameAs<ElementOf<A>>& b, const In<pred>& p,
+            Site site = Site::current()) {
+    using T = ElementOf<A>;
     static_assert(!kSame<T, pred>, "selp picks numbers: combine predicates with &, | and !");
     return Value<T>(this, result({ptx::Op::selp, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), p}, site));
+  }
+  template <Number A, class B>
+  auto selp(A a, const B& b, const In<pred>& p, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return selp(SameAs<T>(a, site), same_as<T>(b, site), p, site);
   }
 
   // Conversion.
@@ -452,8 +634,8 @@ class Arithmetic : public Core {
     return cvt<To>(a, Convert{rounding}, site);
   }
   /// Two f32 as an f16x2 or bf16x2: `high` in the upper half.
-  template <class To, class A, class B>
-  Value<To> cvt2(const A& high, const B& low, Convert how = {Rounding::rn},
+  template <class To>
+  Value<To> cvt2(const In<f32>& high, const In<f32>& low, Convert how = {Rounding::rn},
                  Site site = Site::current()) {
     ModifierList modifiers;
     modifiers.add(how.rounding);
@@ -477,12 +659,17 @@ class Arithmetic : public Core {
   }
 
   // Words put together and taken apart (`mov.b32 d, {lo, hi}`); the first part is the lowest.
-  template <class To, class A, class B>
-  Value<To> pack(const A& low, const B& high, Site site = Site::current()) {
-    using T = Common<A, B>;
+  template <class To, Typed A>
+  Value<To> pack(const A& low, const SameAs<ElementOf<A>>& high, Site site = Site::current()) {
+    using T = ElementOf<A>;
     static_assert(To::kBits == 2 * T::kBits, "pack makes a value twice as wide as its parts");
     const Argument parts[] = {argument<T>(low, site), argument<T>(high, site)};
     return {this, Core::pack({ptx::Op::mov, {kBitsModifier<To>}}, To::kClass, parts, site)};
+  }
+  template <class To, Number A, class B>
+  Value<To> pack(A low, const B& high, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return pack<To>(SameAs<T>(low, site), same_as<T>(high, site), site);
   }
   template <class To, class A>
   std::array<Value<To>, 2> unpack(const A& a, Site site = Site::current()) {
@@ -516,10 +703,8 @@ class Arithmetic : public Core {
     return {this, result(form, T::kClass,
                          {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site)}, site)};
   }
-  template <class T, class B>
-  void inplace(const Form& form, Var<T>& d, const B& b, Site site) {
-    static_assert(!kIsOperand<B> || kSame<ElementOf<B>, T>,
-                  "the variable and the operand have different types");
+  template <class T>
+  void inplace(const Form& form, Var<T>& d, const SameAs<T>& b, Site site) {
     into(form, d.reg(), {argument<T>(d, site), argument<T>(b, site)}, site);
   }
   template <class T, class A, class B>

@@ -64,9 +64,8 @@ inline void cluster_sync(KernelBuilder& k, SourceLocation site = SourceLocation:
 using Mbarrier = Ptr<u64, Shared>;
 
 /// By one thread, with a barrier of the block (or cluster) between it and all uses.
-template <class A>
-void mbarrier_init(KernelBuilder& k, const Mbarrier& bar, const A& arrivals,
-                   SourceLocation site = SourceLocation::current()) {
+inline void mbarrier_init(KernelBuilder& k, const Mbarrier& bar, const In<u32>& arrivals,
+                          SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::mbarrier_init, {ptx::Modifier::shared, ptx::Modifier::type_b64}, {bar, arrivals},
          site);
 }
@@ -93,17 +92,16 @@ inline void mbarrier_arrive(KernelBuilder& k, const Ptr<u64, ClusterShared>& bar
          {Operand::sink(), bar}, site);
 }
 /// Arrives, and says that copies will bring so many bytes in this phase.
-template <class A>
-void mbarrier_arrive_expect_tx(KernelBuilder& k, const Mbarrier& bar, const A& bytes,
-                               SourceLocation site = SourceLocation::current()) {
+inline void mbarrier_arrive_expect_tx(KernelBuilder& k, const Mbarrier& bar, const In<u32>& bytes,
+                                      SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::mbarrier_arrive_expect_tx, {ptx::Modifier::shared, ptx::Modifier::type_b64},
          {Operand::sink(), bar, bytes}, site);
 }
 /// Whether the phase of that parity (0, 1, 0, ... from the first on) has ended; may wait a while.
 /// `scope`: Scope::cluster where other blocks have arrived.
-template <class A>
-Pred mbarrier_try_wait(KernelBuilder& k, const Mbarrier& bar, const A& parity,
-                       Scope scope = Scope::none, SourceLocation site = SourceLocation::current()) {
+inline Pred mbarrier_try_wait(KernelBuilder& k, const Mbarrier& bar, const In<u32>& parity,
+                              Scope scope = Scope::none,
+                              SourceLocation site = SourceLocation::current()) {
   const Pred done = k.undefined<pred>(site);
   if (scope == Scope::none) {
     k.emit(ptx::Op::mbarrier_try_wait_parity,
@@ -118,9 +116,9 @@ Pred mbarrier_try_wait(KernelBuilder& k, const Mbarrier& bar, const A& parity,
   return done;
 }
 /// Tries until it has: a loop.
-template <class A>
-void mbarrier_wait(KernelBuilder& k, const Mbarrier& bar, const A& parity,
-                   Scope scope = Scope::none, SourceLocation site = SourceLocation::current()) {
+inline void mbarrier_wait(KernelBuilder& k, const Mbarrier& bar, const In<u32>& parity,
+                          Scope scope = Scope::none,
+                          SourceLocation site = SourceLocation::current()) {
   k.do_while([] {}, [&] { return !mbarrier_try_wait(k, bar, parity, scope, site); }, site);
 }
 
@@ -128,26 +126,26 @@ void mbarrier_wait(KernelBuilder& k, const Mbarrier& bar, const A& parity,
 
 /// By one thread: `bytes` from global to shared memory, counted by `bar`. Addresses and bytes are
 /// multiples of 16.
-template <class T, class A>
+template <class T>
 void copy_bulk(KernelBuilder& k, const Ptr<T, Shared>& to, const Ptr<T, Global>& from,
-               const A& bytes, const Mbarrier& bar,
+               const In<u32>& bytes, const Mbarrier& bar,
                SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::cp_async_bulk_load, {ptx::Modifier::shared_cluster, ptx::Modifier::global},
          {to, from, bytes, bar}, site);
 }
 /// The same with a policy of the L2, see `policy_evict_first`.
-template <class T, class A>
+template <class T>
 void copy_bulk(KernelBuilder& k, const Ptr<T, Shared>& to, const Ptr<T, Global>& from,
-               const A& bytes, const Mbarrier& bar, const Value<u64>& policy,
+               const In<u32>& bytes, const Mbarrier& bar, const Value<u64>& policy,
                SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::cp_async_bulk_load,
          {ptx::Modifier::shared_cluster, ptx::Modifier::global, ptx::Modifier::L2_cache_hint},
          {to, from, bytes, bar, policy}, site);
 }
 /// By one thread: from shared to global memory. Ends with `copy_bulk_commit` and `copy_bulk_wait`.
-template <class T, class A>
+template <class T>
 void copy_bulk(KernelBuilder& k, const Ptr<T, Global>& to, const Ptr<T, Shared>& from,
-               const A& bytes, SourceLocation site = SourceLocation::current()) {
+               const In<u32>& bytes, SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::cp_async_bulk_store, {ptx::Modifier::global, ptx::Modifier::shared_cta},
          {to, from, bytes}, site);
 }
@@ -164,8 +162,8 @@ inline void copy_bulk_wait(KernelBuilder& k, unsigned pending, bool read = false
   }
 }
 /// Brings `bytes` at p into the L2.
-template <class T, class A>
-void prefetch_bulk(KernelBuilder& k, const Ptr<T, Global>& p, const A& bytes,
+template <class T>
+void prefetch_bulk(KernelBuilder& k, const Ptr<T, Global>& p, const In<u32>& bytes,
                    SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::cp_async_bulk_prefetch, {ptx::Modifier::global}, {p, bytes}, site);
 }

@@ -126,8 +126,7 @@ class Control : public Memory {
   /// `threads` of them do: a multiple of 32.
   void bar_sync(unsigned id, unsigned threads, Site site = Site::current());
   void bar_arrive(unsigned id, unsigned threads, Site site = Site::current());
-  template <class M = unsigned>
-  void bar_warp_sync(const M& mask = kAllLanes, Site site = Site::current()) {
+  void bar_warp_sync(const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     effect({ptx::Op::bar_warp_sync, {ptx::Modifier::warp, ptx::Modifier::sync}},
            {argument<u32>(mask, site)}, site);
   }
@@ -137,29 +136,31 @@ class Control : public Memory {
 
   // Between the lanes of a warp. `mask` names the lanes that take part; 32-bit types.
   static constexpr unsigned kAllLanes = 0xffffffffu;
-  template <class A, class B, class M = unsigned>
-  auto shfl_up(const A& a, const B& delta, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto shfl_up(const A& a, const In<u32>& delta, const In<u32>& mask = kAllLanes,
+               Site site = Site::current()) {
     return shfl<Common<A>>(ptx::Modifier::up, a, delta, 0u, mask, site);
   }
-  template <class A, class B, class M = unsigned>
-  auto shfl_down(const A& a, const B& delta, const M& mask = kAllLanes,
+  template <class A>
+  auto shfl_down(const A& a, const In<u32>& delta, const In<u32>& mask = kAllLanes,
                  Site site = Site::current()) {
     return shfl<Common<A>>(ptx::Modifier::down, a, delta, 31u, mask, site);
   }
-  template <class A, class B, class M = unsigned>
-  auto shfl_bfly(const A& a, const B& lane_mask, const M& mask = kAllLanes,
+  template <class A>
+  auto shfl_bfly(const A& a, const In<u32>& lane_mask, const In<u32>& mask = kAllLanes,
                  Site site = Site::current()) {
     return shfl<Common<A>>(ptx::Modifier::bfly, a, lane_mask, 31u, mask, site);
   }
-  template <class A, class B, class M = unsigned>
-  auto shfl_idx(const A& a, const B& lane, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto shfl_idx(const A& a, const In<u32>& lane, const In<u32>& mask = kAllLanes,
+                Site site = Site::current()) {
     return shfl<Common<A>>(ptx::Modifier::idx, a, lane, 31u, mask, site);
   }
   /// `mode` is `up`, `down`, `bfly` or `idx`; `clamp` is the ISA's operand c (segment and bound);
   /// `in_range` receives whether the lane read from was in range.
-  template <class A, class B, class C, class M>
-  auto shfl_sync(ptx::Modifier mode, const A& a, const B& b, const C& clamp, const M& mask,
-                 Var<pred>& in_range, Site site = Site::current()) {
+  template <class A>
+  auto shfl_sync(ptx::Modifier mode, const A& a, const In<u32>& b, const In<u32>& clamp,
+                 const In<u32>& mask, Var<pred>& in_range, Site site = Site::current()) {
     using T = Common<A>;
     static_assert(T::kBits == 32, "shfl moves 32-bit values: unpack wider ones");
     return Value<T>(this, joined_into(shfl_form(mode), T::kClass, in_range.reg(),
@@ -167,56 +168,52 @@ class Control : public Memory {
                                        argument<u32>(clamp, site), argument<u32>(mask, site)},
                                       site));
   }
-  template <class M = unsigned>
-  Pred vote_all(const In<pred>& p, const M& mask = kAllLanes, Site site = Site::current()) {
+  Pred vote_all(const In<pred>& p, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return vote(ptx::Modifier::all, p, argument<u32>(mask, site), site);
   }
-  template <class M = unsigned>
-  Pred vote_any(const In<pred>& p, const M& mask = kAllLanes, Site site = Site::current()) {
+  Pred vote_any(const In<pred>& p, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return vote(ptx::Modifier::any, p, argument<u32>(mask, site), site);
   }
-  template <class M = unsigned>
-  Pred vote_uni(const In<pred>& p, const M& mask = kAllLanes, Site site = Site::current()) {
+  Pred vote_uni(const In<pred>& p, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return vote(ptx::Modifier::uni, p, argument<u32>(mask, site), site);
   }
-  template <class M = unsigned>
-  Value<u32> vote_ballot(const In<pred>& p, const M& mask = kAllLanes,
+  Value<u32> vote_ballot(const In<pred>& p, const In<u32>& mask = kAllLanes,
                          Site site = Site::current()) {
     return {this, result({ptx::Op::vote_sync_ballot,
                           {ptx::Modifier::sync, ptx::Modifier::ballot, ptx::Modifier::type_b32}},
                          u32::kClass, {p, argument<u32>(mask, site)}, site)};
   }
   /// The lanes that hold the same a.
-  template <class A, class M = unsigned>
-  Value<u32> match_any(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  Value<u32> match_any(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     using T = Common<A>;
     return {this, result({ptx::Op::match_any,
                           {ptx::Modifier::any, ptx::Modifier::sync, kBitsModifier<T>}},
                          u32::kClass, {argument<T>(a, site), argument<u32>(mask, site)}, site)};
   }
   Value<u32> activemask(Site site = Site::current());
-  template <class A, class M = unsigned>
-  auto redux_add(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_add(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::add, kTypeModifier<Common<A>>, a, mask, site);
   }
-  template <class A, class M = unsigned>
-  auto redux_min(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_min(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::min, kTypeModifier<Common<A>>, a, mask, site);
   }
-  template <class A, class M = unsigned>
-  auto redux_max(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_max(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::max, kTypeModifier<Common<A>>, a, mask, site);
   }
-  template <class A, class M = unsigned>
-  auto redux_and(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_and(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::and_, kBitsModifier<Common<A>>, a, mask, site);
   }
-  template <class A, class M = unsigned>
-  auto redux_or(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_or(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::or_, kBitsModifier<Common<A>>, a, mask, site);
   }
-  template <class A, class M = unsigned>
-  auto redux_xor(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
+  template <class A>
+  auto redux_xor(const A& a, const In<u32>& mask = kAllLanes, Site site = Site::current()) {
     return redux<Common<A>>(ptx::Modifier::xor_, kBitsModifier<Common<A>>, a, mask, site);
   }
 
@@ -276,9 +273,9 @@ class Control : public Memory {
   using Special = ptx::SpecialRegister;
   ptx::Register special(ptx::SpecialRegister which, unsigned component,
                         RegisterClass register_class, ptx::Type type, Site site);
-  template <class T, class A, class B, class M>
-  Value<T> shfl(ptx::Modifier mode, const A& a, const B& b, unsigned clamp, const M& mask,
-                Site site) {
+  template <class T, class A>
+  Value<T> shfl(ptx::Modifier mode, const A& a, const In<u32>& b, unsigned clamp,
+                const In<u32>& mask, Site site) {
     static_assert(T::kBits == 32, "shfl moves 32-bit values: unpack wider ones");
     return {this, result(shfl_form(mode), T::kClass,
                          {argument<T>(a, site), argument<u32>(b, site), argument<u32>(clamp, site),
@@ -291,8 +288,9 @@ class Control : public Memory {
   ptx::Register joined_into(const Form& form, RegisterClass register_class, ptx::Register predicate,
                             std::initializer_list<Argument> arguments, Site site);
   Pred vote(ptx::Modifier mode, const In<pred>& p, const Argument& mask, Site site);
-  template <class T, class A, class M>
-  Value<T> redux(ptx::Modifier what, ptx::Modifier type, const A& a, const M& mask, Site site) {
+  template <class T, class A>
+  Value<T> redux(ptx::Modifier what, ptx::Modifier type, const A& a, const In<u32>& mask,
+                 Site site) {
     static_assert(T::kBits == 32, "redux works on 32-bit values");
     return {this, result({ptx::Op::redux, {ptx::Modifier::sync, what, type}}, T::kClass,
                          {argument<T>(a, site), argument<u32>(mask, site)}, site)};

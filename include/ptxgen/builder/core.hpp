@@ -203,7 +203,7 @@ class Transaction {
 /// written in braces, which fix the order of the loads.
 template <class T, class A>
 [[nodiscard]] Argument argument(const A& a, SourceLocation site) {
-  if constexpr (kSame<A, In<T>>) {
+  if constexpr (kSame<A, In<T>> || kSame<A, SameAs<T>>) {
     return a.resolved();
   } else if constexpr (kIsRef<A>) {
     return a.load(site);
@@ -212,8 +212,11 @@ template <class T, class A>
   }
 }
 
-template <class A>
-inline constexpr bool kIsOperand = !kSame<ElementOf<A>, void>;
+/// The same, for the method that a method with a number in front calls.
+template <class T, class A>
+[[nodiscard]] SameAs<T> same_as(const A& a, SourceLocation site) {
+  return SameAs<T>(argument<T>(a, site));
+}
 
 /// The element type that operands share; literals follow the others.
 template <class... A>

@@ -10,7 +10,7 @@ namespace detail {
 template <class A, class... Rest>
 [[nodiscard]] KernelBuilder& builder_of_any(const A& a, const Rest&... rest) {
   if constexpr (kIsOperand<A>) {
-    if constexpr (kSame<A, In<ElementOf<A>>>) {
+    if constexpr (kSame<A, In<ElementOf<A>>> || kSame<A, SameAs<ElementOf<A>>>) {
       if (a.core != nullptr) return *static_cast<KernelBuilder*>(a.core);
       return builder_of_any(rest...);
     } else if constexpr (kIsRef<A>) {
@@ -28,21 +28,37 @@ concept SomeOperand = (kIsOperand<A> || ...);
 }  // namespace detail
 
 // The methods of the builder as functions: `max(a, b)` is `k.max(a, b)`.
-template <class A, class B>
-requires detail::SomeOperand<A, B>
-auto min(const A& a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
+template <detail::Typed A>
+auto min(const A& a, const SameAs<detail::ElementOf<A>>& b, MinMax how = {},
+         SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).min(a, b, how, at);
 }
-template <class A, class B>
-requires detail::SomeOperand<A, B>
-auto max(const A& a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
+template <detail::Number A, detail::Typed B>
+auto min(A a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
+  return detail::builder_of_any(b).min(a, b, how, at);
+}
+template <detail::Typed A>
+auto max(const A& a, const SameAs<detail::ElementOf<A>>& b, MinMax how = {},
+         SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).max(a, b, how, at);
 }
-template <class A, class B, class C>
-requires detail::SomeOperand<A, B, C>
-auto fma(const A& a, const B& b, const C& c, Float how = {},
-         SourceLocation at = SourceLocation::current()) {
+template <detail::Number A, detail::Typed B>
+auto max(A a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
+  return detail::builder_of_any(b).max(a, b, how, at);
+}
+template <detail::Typed A>
+auto fma(const A& a, const SameAs<detail::ElementOf<A>>& b, const SameAs<detail::ElementOf<A>>& c,
+         Float how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b, c).fma(a, b, c, how, at);
+}
+template <detail::Number A, detail::Typed B>
+auto fma(A a, const B& b, const SameAs<detail::ElementOf<B>>& c, Float how = {},
+         SourceLocation at = SourceLocation::current()) {
+  return detail::builder_of_any(b, c).fma(a, b, c, how, at);
+}
+template <detail::Number A, detail::Number B, detail::Typed C>
+auto fma(A a, B b, const C& c, Float how = {}, SourceLocation at = SourceLocation::current()) {
+  return detail::builder_of_any(c).fma(a, b, c, how, at);
 }
 template <class A>
 requires detail::SomeOperand<A>
@@ -77,11 +93,14 @@ auto lg2(const A& a, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).lg2(a, false, at);
 }
 /// a where p holds, else b.
-template <class A, class B>
-requires detail::SomeOperand<A, B>
-auto select(const In<pred>& p, const A& a, const B& b,
+template <detail::Typed A>
+auto select(const In<pred>& p, const A& a, const SameAs<detail::ElementOf<A>>& b,
             SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).selp(a, b, p, at);
+}
+template <detail::Number A, detail::Typed B>
+auto select(const In<pred>& p, A a, const B& b, SourceLocation at = SourceLocation::current()) {
+  return detail::builder_of_any(b).selp(a, b, p, at);
 }
 template <class To, class A>
 requires detail::SomeOperand<A> Value<To> convert(const A& a,
@@ -103,8 +122,8 @@ auto load(const P& p, Load how = {}, SourceLocation at = SourceLocation::current
   return static_cast<KernelBuilder*>(detail::PointerTraits<P>::data(p).core)
       ->template ld<kCount>(p, how, at);
 }
-template <detail::Pointer P, class A>
-void store(const P& p, const A& value, Store how = {},
+template <detail::Pointer P>
+void store(const P& p, const detail::Stored<P>& value, Store how = {},
            SourceLocation at = SourceLocation::current()) {
   static_cast<KernelBuilder*>(detail::PointerTraits<P>::data(p).core)->st(p, value, how, at);
 }

@@ -24,24 +24,6 @@ struct ParamOf<Ptr<T, S>> {
   using Space = S;
 };
 
-/// The index of a loop: what its bounds have in common, u32 if they are literals.
-template <class A, class B>
-struct FirstElement {
-  static_assert(!kIsOperand<A> || !kIsOperand<B> || kSame<ElementOf<A>, ElementOf<B>>,
-                "the bounds and the step of a loop have different types");
-  using type = Choose<kIsOperand<A>, ElementOf<A>, ElementOf<B>>;
-};
-template <class B, class E, class S>
-struct IndexTypeImpl {
-  using Bounds = typename FirstElement<B, E>::type;
-  static_assert(!kIsOperand<S> || kSame<Bounds, void> || kSame<ElementOf<S>, Bounds>,
-                "the bounds and the step of a loop have different types");
-  using First = Choose<kSame<Bounds, void>, ElementOf<S>, Bounds>;
-  using type = Choose<kSame<First, void>, u32, First>;
-};
-template <class B, class E, class S>
-using IndexType = typename IndexTypeImpl<B, E, S>::type;
-
 /// The index type, bounds, step and unroll factor of a counted loop.
 struct LoopRange {
   ptx::Type type{};
@@ -188,10 +170,15 @@ class KernelBuilder : public detail::Control {
   void line_info(bool on = true) noexcept { line_info_ = on; }
 
   // Variables.
-  template <class T, class A>
+  template <class T, detail::Typed A>
   Var<T> var(const A& initial, Site site = Site::current()) {
     return Var<T>(this, detail::move_to_new(this, T::kClass, detail::kMoveType<T>,
                                             detail::argument<T>(initial, site)));
+  }
+  template <class T, detail::Number L>
+  Var<T> var(L initial, Site site = Site::current()) {
+    return Var<T>(this,
+                  detail::move_to_new(this, T::kClass, detail::kMoveType<T>, In<T>(initial, site)));
   }
   template <class A>
   requires detail::kIsOperand<A>
@@ -251,30 +238,31 @@ class KernelBuilder : public detail::Control {
   /// near the end of the index type. The loop is guarded and tested at its bottom.
   /// With `Unroll{n}` the body is emitted n times per iteration, and a second loop runs the
   /// remainder. A body without parameter is called as `body()`.
-  template <class B, class E, class S, class Body>
-  void for_(const B& begin, const E& end, const S& step, Body&& body, Unroll unroll = {},
+  template <detail::Typed E, class Body>
+  void for_(const SameAs<detail::ElementOf<E>>& begin, const E& end,
+            const SameAs<detail::ElementOf<E>>& step, Body&& body, Unroll unroll = {},
             Split split = {}, Site site = Site::current()) {
-    using T = detail::IndexType<B, E, S>;
-    static_assert(detail::kIsInteger<T> && T::kBits >= 32,
-                  "a loop counts with u32, s32, u64 or s64");
-    detail::Transaction transaction(*this);
-    detail::ForLoop loop = for_begin({.type = T::kType,
-                                      .register_class = T::kClass,
-                                      .bits = T::kBits,
-                                      .is_signed = detail::kIsSigned<T>,
-                                      .begin = detail::argument<T>(begin, site),
-                                      .end = detail::argument<T>(end, site),
-                                      .step = detail::argument<T>(step, site),
-                                      .factor = unroll.factor,
-                                      .site = site});
-    loop.split_hint = split.threshold;
-    if constexpr (requires { body(); }) {
-      loop.wants_index = false;
-      while (for_next(loop)) body();
-    } else {
-      while (for_next(loop)) body(Value<T>(this, loop.index));
-    }
-    transaction.keep();
+    loop<detail::ElementOf<E>>(begin, detail::same_as<detail::ElementOf<E>>(end, site), step, body,
+                               unroll, split, site);
+  }
+  template <detail::Typed B, detail::Number E, class Body>
+  void for_(const B& begin, E end, const SameAs<detail::ElementOf<B>>& step, Body&& body,
+            Unroll unroll = {}, Split split = {}, Site site = Site::current()) {
+    using T = detail::ElementOf<B>;
+    loop<T>(detail::same_as<T>(begin, site), SameAs<T>(end, site), step, body, unroll, split, site);
+  }
+  template <detail::Number B, detail::Number E, detail::Typed S, class Body>
+  void for_(B begin, E end, const S& step, Body&& body, Unroll unroll = {}, Split split = {},
+            Site site = Site::current()) {
+    using T = detail::ElementOf<S>;
+    loop<T>(SameAs<T>(begin, site), SameAs<T>(end, site), detail::same_as<T>(step, site), body,
+            unroll, split, site);
+  }
+  template <detail::Number B, detail::Number E, detail::Number S, class Body>
+  void for_(B begin, E end, S step, Body&& body, Unroll unroll = {}, Split split = {},
+            Site site = Site::current()) {
+    loop<u32>(In<u32>(begin, site), In<u32>(end, site), In<u32>(step, site), body, unroll, split,
+              site);
   }
   /// `body` as long as `condition()` holds. The condition is emitted twice, before the loop and at
   /// its bottom.
@@ -447,6 +435,30 @@ class KernelBuilder : public detail::Control {
     const detail::PointerData base =
         declare_array(S::kSpace, T::kMemoryType, T::kBytes, count, name, alignment, symbol, site);
     return {Ptr<T, S>(base), symbol, count};
+  }
+  template <class T, class Body>
+  void loop(const In<T>& begin, const In<T>& end, const In<T>& step, Body&& body, Unroll unroll,
+            Split split, Site site) {
+    static_assert(detail::kIsInteger<T> && T::kBits >= 32,
+                  "a loop counts with u32, s32, u64 or s64");
+    detail::Transaction transaction(*this);
+    detail::ForLoop loop = for_begin({.type = T::kType,
+                                      .register_class = T::kClass,
+                                      .bits = T::kBits,
+                                      .is_signed = detail::kIsSigned<T>,
+                                      .begin = begin.resolved(),
+                                      .end = end.resolved(),
+                                      .step = step.resolved(),
+                                      .factor = unroll.factor,
+                                      .site = site});
+    loop.split_hint = split.threshold;
+    if constexpr (requires { body(); }) {
+      loop.wants_index = false;
+      while (for_next(loop)) body();
+    } else {
+      while (for_next(loop)) body(Value<T>(this, loop.index));
+    }
+    transaction.keep();
   }
   template <class Body>
   void scoped(Body&& body) {

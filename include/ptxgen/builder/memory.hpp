@@ -5,6 +5,10 @@
 
 namespace ptxgen::inline v0::detail {
 
+/// What is written through a pointer: of the type of its elements.
+template <Pointer P>
+using Stored = SameAs<PointeeOf<P>>;
+
 /// Instructions on memory. The pointer says the space and the type; constant offsets are folded
 /// into `[base+offset]`.
 class Memory : public Arithmetic {
@@ -39,26 +43,25 @@ class Memory : public Arithmetic {
   }
   /// What is at p where `condition` holds, else `otherwise`. Memory is not touched where it does
   /// not hold: a move of the default, then a load under the predicate into the same register.
-  template <Pointer P, class D>
-  auto ld_predicated(const P& p, const In<pred>& condition, const D& otherwise, Load how = {},
-                     Site site = Site::current()) {
+  template <Pointer P>
+  auto ld_predicated(const P& p, const In<pred>& condition, const Stored<P>& otherwise,
+                     Load how = {}, Site site = Site::current()) {
     using T = PointeeOf<P>;
     return Value<T>(this,
                     guarded_load(load_form<P>(how, ptx::Modifier::none), T::kClass, kMoveType<T>,
                                  at<P>(p, 1, site), condition, argument<T>(otherwise, site), site));
   }
-  template <Pointer P, class D>
+  template <Pointer P>
   requires kSame<SpaceOf<P>, Global>
-  auto ld_global_predicated(const P& p, const In<pred>& condition, const D& otherwise,
+  auto ld_global_predicated(const P& p, const In<pred>& condition, const Stored<P>& otherwise,
                             Load how = {}, Site site = Site::current()) {
     return ld_predicated(p, condition, otherwise, how, site);
   }
 
   // Stores.
-  template <Pointer P, class A>
-  void st(const P& p, const A& value, Store how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void st(const P& p, const Stored<P>& value, Store how = {}, Site site = Site::current()) {
     using T = PointeeOf<P>;
-    check_stored<T, A>();
     effect(store_form<P>(how, ptx::Modifier::none), {at<P>(p, 1, site), argument<T>(value, site)},
            site);
   }
@@ -75,89 +78,87 @@ class Memory : public Arithmetic {
     using T = PointeeOf<P>;
     st_all<T>(p, values, how, site, std::make_index_sequence<kCount>());
   }
-  template <Pointer P, class A>
+  template <Pointer P>
   requires kSame<SpaceOf<P>, Global>
-  void st_global(const P& p, const A& value, Store how = {}, Site site = Site::current()) {
+  void st_global(const P& p, const Stored<P>& value, Store how = {}, Site site = Site::current()) {
     st(p, value, how, site);
   }
-  template <Pointer P, class A>
+  template <Pointer P>
   requires kSame<SpaceOf<P>, Shared>
-  void st_shared(const P& p, const A& value, Store how = {}, Site site = Site::current()) {
+  void st_shared(const P& p, const Stored<P>& value, Store how = {}, Site site = Site::current()) {
     st(p, value, how, site);
   }
 
   // Atomic operations: the result is what was there before. `red_...` gives none.
-  template <Pointer P, class A>
-  auto atom_add(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_add(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::add, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_min(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_min(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::min, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_max(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_max(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::max, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_and(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_and(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::and_, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_or(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_or(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::or_, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_xor(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_xor(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::xor_, value, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_exch(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_exch(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::exch, value, how, site);
   }
   /// Counts up to `limit`, then starts at 0 again.
-  template <Pointer P, class A>
-  auto atom_inc(const P& p, const A& limit, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_inc(const P& p, const Stored<P>& limit, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::inc, limit, how, site);
   }
-  template <Pointer P, class A>
-  auto atom_dec(const P& p, const A& limit, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  auto atom_dec(const P& p, const Stored<P>& limit, Atomic how = {}, Site site = Site::current()) {
     return atom(p, ptx::Modifier::dec, limit, how, site);
   }
   /// Writes `value` where memory holds `expected`.
-  template <Pointer P, class A, class B>
-  auto atom_cas(const P& p, const A& expected, const B& value, Atomic how = {},
+  template <Pointer P>
+  auto atom_cas(const P& p, const Stored<P>& expected, const Stored<P>& value, Atomic how = {},
                 Site site = Site::current()) {
     using T = PointeeOf<P>;
-    check_stored<T, A>();
-    check_stored<T, B>();
     return Value<T>(
         this,
         result(atomic_form<P>(ptx::Op::atom_cas, ptx::Modifier::cas, how), T::kClass,
                {at<P>(p, 1, site), argument<T>(expected, site), argument<T>(value, site)}, site));
   }
-  template <Pointer P, class A>
-  void red_add(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_add(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::add, value, how, site);
   }
-  template <Pointer P, class A>
-  void red_min(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_min(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::min, value, how, site);
   }
-  template <Pointer P, class A>
-  void red_max(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_max(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::max, value, how, site);
   }
-  template <Pointer P, class A>
-  void red_and(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_and(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::and_, value, how, site);
   }
-  template <Pointer P, class A>
-  void red_or(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_or(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::or_, value, how, site);
   }
-  template <Pointer P, class A>
-  void red_xor(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
+  template <Pointer P>
+  void red_xor(const P& p, const Stored<P>& value, Atomic how = {}, Site site = Site::current()) {
     red(p, ptx::Modifier::xor_, value, how, site);
   }
 
@@ -190,8 +191,8 @@ class Memory : public Arithmetic {
                           address_value(PointerTraits<P>::data(p), SpaceOf<P>::kNarrow, site));
   }
   /// A number as an address.
-  template <class T, class S = Global, class A>
-  Ptr<T, S> pointer(const A& address, Site site = Site::current()) {
+  template <class T, class S = Global>
+  Ptr<T, S> pointer(const In<Choose<S::kNarrow, u32, u64>>& address, Site site = Site::current()) {
     using Address = Choose<S::kNarrow, u32, u64>;
     const Argument from = stable(argument<Address>(address, site), Address::kClass, Address::kType);
     return Ptr<T, S>(PointerData{this, use(from).as_register(), 0, 0});
@@ -230,12 +231,6 @@ class Memory : public Arithmetic {
   static constexpr ptx::Modifier vector_word() {
     static_assert(kCount == 2 || kCount == 4 || kCount == 8, "vectors have 2, 4 or 8 elements");
     return kCount == 2 ? ptx::Modifier::v2 : kCount == 4 ? ptx::Modifier::v4 : ptx::Modifier::v8;
-  }
-  template <class T, class A>
-  static constexpr void check_stored() {
-    static_assert(!kIsOperand<A> || kSame<ElementOf<A>, T>,
-                  "the value has another type than the pointer's elements: "
-                  "convert it with convert<To>()");
   }
   template <class P>
   static constexpr Form load_form(const Load& how, ptx::Modifier vector) {
@@ -287,17 +282,15 @@ class Memory : public Arithmetic {
     modifiers.add(bits ? kBitsType<T::kBits> : T::kType);
     return {op, modifiers};
   }
-  template <class P, class A>
-  auto atom(const P& p, ptx::Modifier what, const A& value, const Atomic& how, Site site) {
+  template <class P>
+  auto atom(const P& p, ptx::Modifier what, const Stored<P>& value, const Atomic& how, Site site) {
     using T = PointeeOf<P>;
-    check_stored<T, A>();
     return Value<T>(this, result(atomic_form<P>(ptx::Op::atom_add, what, how), T::kClass,
                                  {at<P>(p, 1, site), argument<T>(value, site)}, site));
   }
-  template <class P, class A>
-  void red(const P& p, ptx::Modifier what, const A& value, const Atomic& how, Site site) {
+  template <class P>
+  void red(const P& p, ptx::Modifier what, const Stored<P>& value, const Atomic& how, Site site) {
     using T = PointeeOf<P>;
-    check_stored<T, A>();
     effect(atomic_form<P>(ptx::Op::red_add, what, how),
            {at<P>(p, 1, site), argument<T>(value, site)}, site);
   }

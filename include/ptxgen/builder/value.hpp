@@ -21,6 +21,8 @@ template <class T, class S>
 class Ref;
 template <class T>
 struct In;
+template <class T>
+struct SameAs;
 
 /// The result of a comparison. `!p` costs nothing: it is negated where it is used.
 using Pred = Value<pred>;
@@ -62,6 +64,11 @@ inline constexpr bool kIsCppInteger =
     kSame<L, unsigned short> || kSame<L, signed char> || kSame<L, unsigned char>;
 template <class L>
 inline constexpr bool kIsSignedCpp = static_cast<L>(-1) < static_cast<L>(1);
+/// A C++ number. Operands that are numbers are taken by value, so that a local constexpr can be
+/// named in a lambda without captures.
+template <class L>
+concept Number =
+    kIsCppInteger<L> || kSame<L, float> || kSame<L, double> || kSame<L, bool> || kSame<L, char>;
 template <class L, class T>
 concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>) ||
                     (kLiteralKind<T> == LiteralKind::Float32 && kSame<L, float>) ||
@@ -70,8 +77,7 @@ concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>
 
 /// A C++ number that is no literal of T. Operands admit it so that the cure can be named.
 template <class L, class T>
-concept OtherLiteral = (kIsCppInteger<L> || kSame<L, float> || kSame<L, double> || kSame<L, bool> ||
-                        kSame<L, char>)&&!LiteralOf<L, T>;
+concept OtherLiteral = Number<L> && !LiteralOf<L, T>;
 
 /// Refuses a literal, naming what to write.
 template <class T>
@@ -157,8 +163,18 @@ template <class T, class S>
 struct ElementOfImpl<Ref<T, S>> {
   using type = T;
 };
+template <class T>
+struct ElementOfImpl<SameAs<T>> {
+  using type = T;
+};
 template <class A>
 using ElementOf = typename ElementOfImpl<A>::type;
+
+/// What says the type of an operation: everything but a number.
+template <class A>
+concept Typed = !kSame<ElementOf<A>, void>;
+template <class A>
+inline constexpr bool kIsOperand = Typed<A>;
 
 template <class A>
 inline constexpr bool kIsRef = false;
@@ -191,6 +207,8 @@ struct In : detail::Argument {
     detail::refuse_held_element<S>();
   }
   In(const In& other) noexcept = default;
+  /// For the builder: an operand that is loaded.
+  explicit In(const detail::Argument& from) noexcept : Argument(from) {}
   In& operator=(const In&) = delete;
 
   /// The operand itself. An element `p[i]` is loaded here and not before, so that `x[i] + y[i]`
@@ -202,6 +220,34 @@ struct In : detail::Argument {
  private:
   const void* element_ = nullptr;
   detail::Argument (*load_)(const void* element, SourceLocation at) = nullptr;
+};
+
+/// An operand of the type of another one of its operation.
+template <class T>
+struct SameAs : In<T> {
+  SameAs(const Value<T>& value, SourceLocation at = SourceLocation::current()) noexcept
+      : In<T>(value, at) {}
+  SameAs(const Var<T>& var, SourceLocation at = SourceLocation::current()) noexcept
+      : In<T>(var, at) {}
+  template <class S>
+  SameAs(Ref<T, S>&& element, SourceLocation at = SourceLocation::current()) noexcept
+      : In<T>(static_cast<Ref<T, S>&&>(element), at) {}
+  template <class S>
+  SameAs(const Ref<T, S>& element, SourceLocation at = SourceLocation::current()) noexcept
+      : In<T>(element, at) {}
+  template <detail::Number L>
+  SameAs(L literal, SourceLocation at = SourceLocation::current()) noexcept : In<T>(literal, at) {}
+  SameAs(const In<T>& from) noexcept : In<T>(from) {}
+  explicit SameAs(const detail::Argument& from) noexcept : In<T>(from) {}
+  /// Refused: an operand of another type.
+  template <detail::Typed A>
+  requires(!detail::kSame<detail::ElementOf<A>, T>)
+      SameAs(const A&, SourceLocation = SourceLocation::current())
+  noexcept : In<T>(detail::Argument{}) {
+    static_assert(detail::kNever<A>,
+                  "operands have different types: convert one of them with convert<To>(); what is "
+                  "stored has the type of the pointer's elements");
+  }
 };
 
 namespace detail {

@@ -30,8 +30,6 @@ constexpr std::uint64_t kWorkAfterWaste = kMaxWork / 32;
 
 constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
 
-bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
-
 class Gate {
  public:
   explicit Gate(ModuleFacts& facts)

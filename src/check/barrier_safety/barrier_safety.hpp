@@ -13,6 +13,10 @@
 
 namespace ptxgen::inline v0::gates::barriers {
 
+[[nodiscard]] inline bool is_instruction(const ptx::Instruction& s) {
+  return s.kind == ptx::StatementKind::Instruction;
+}
+
 enum class UseKind : std::uint8_t { None, Block, Warp, Cluster };
 
 /// How a statement uses a barrier.

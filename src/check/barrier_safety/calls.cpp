@@ -11,8 +11,6 @@ using namespace ptx;
 
 namespace {
 
-bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
-
 std::uint32_t numbers_of(const Function& function) {
   std::uint32_t numbers = 0;
   std::optional<analysis::RegisterIndex> index;

@@ -7,12 +7,6 @@ namespace ptxgen::inline v0::gates::barriers {
 
 using namespace ptx;
 
-namespace {
-
-bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
-
-}  // namespace
-
 Constants::Constants(const Function& function, const analysis::RegisterIndex& index)
     : index_(index), values_(index.size()), writes_(index.size(), 0) {
   for (const Instruction& s : function.body) {

@@ -12,7 +12,7 @@
 namespace ptxgen::cli {
 
 std::string_view ModelOptions::emulator_only() const noexcept {
-  if (!gpu.empty()) return "--gpu";
+  if (!device.gpu.empty()) return "--gpu";
   if (check != ModelOptions{}.check) return "--check";
   return {};
 }
@@ -47,8 +47,7 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
   command
       .add_option("--check", options.check, "what the emulator checks: all, default, none, RULE,..")
       .capture_default_str();
-  command.add_option("--device", options.device, "auto, emulator, host or cuda:N");
-  command.add_option("--gpu", options.gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  options.device.add_to(command);
   command.add_flag("--repack", options.repack,
                    "rows of blocks as arrays of their fields on the device, for wider loads");
   command.add_option("--trace", options.trace, "write a Chrome trace there (as PTXGEN_TRACE)");

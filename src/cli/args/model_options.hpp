@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli_common/command_line.hpp"
+#include "cli_common/device_choice.hpp"
 #include "ptxgen/emulator/report/rules.hpp"
 #include "ptxgen/kernels/element_type.hpp"
 
@@ -16,8 +17,7 @@ struct ModelOptions {
   std::uint32_t context = 0;  ///< positions; 0: the session's default
   std::string kv_type = "f32";
   std::string check = "default";
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   std::string trace;
   std::string output;
   bool json = false;

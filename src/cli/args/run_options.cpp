@@ -37,7 +37,7 @@ std::string_view emulator_only(const RunOptions& options) noexcept {
   if (!options.no_check.empty()) return "--no-check";
   if (!options.suppress.empty()) return "--suppress";
   if (!options.suppressions.empty()) return "--suppressions";
-  if (!options.gpu.empty()) return "--gpu";
+  if (!options.device.gpu.empty()) return "--gpu";
   return {};
 }
 

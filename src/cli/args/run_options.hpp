@@ -34,8 +34,7 @@ struct RunOptions {
   std::vector<std::string> no_check;
   std::vector<std::string> suppress;
   std::string suppressions;
-  std::string gpu;
-  std::string device;
+  DeviceOptions device;
   std::string output;
   bool no_gates = false;
   bool json = false;

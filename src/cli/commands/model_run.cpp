@@ -37,10 +37,10 @@ Settings settings_of(const ModelOptions& options) {
 ModelRun::ModelRun(const ModelOptions& options)
     : settings_(settings_of(options)),
       repack_(options.repack),
-      choice_(choose_device(options.device, options.emulator_only(), settings_)),
+      choice_(choose_device(options.device.device, options.emulator_only(), settings_)),
       file_(options.file),
       config_(model::ModelConfig::read(*file_)),
-      device_(open_device(choice_, chosen_gpu(options.gpu, choice_, {}), settings_)),
+      device_(options.device.open(choice_, settings_)),
       context_(device_) {
   if (emulated()) {
     emulator::Options launches = driver::emulated::default_options();

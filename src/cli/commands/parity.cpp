@@ -22,8 +22,7 @@ struct Options {
   bool skip = false;
   bool code = false;
   std::uint64_t seed = 1;
-  std::string device;
-  std::string gpu;
+  DeviceOptions device;
   std::string output;
   bool json = false;
 };
@@ -103,9 +102,7 @@ int parity_command(const Options& options) {
   how.sizes = sizes_of(options.model);
   how.seed = options.seed;
   how.launches = !options.code;
-  const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? std::string_view() : "--gpu", settings);
-  const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
+  const Device device = options.device.open(options.device.choice(settings), settings);
   const ParityReport report = check_parity(device, how);
   write_output(options.output,
                options.json ? text_of(as_json(report)) : as_text(report, options.verbose));
@@ -125,8 +122,7 @@ void add_parity(CLI::App& app, int& exit_code) {
   command.add_flag("--skip", options->skip, "compare nothing, and report SKIP");
   command.add_flag("--code", options->code, "compare the code alone, and launch nothing");
   command.add_option("--seed", options->seed, "of the operands").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
-  command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  options->device.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: {\"pairs\":[{\"batched\",\"single\",\"ok\",..}],..}");

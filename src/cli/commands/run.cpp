@@ -390,7 +390,7 @@ void read_program(Plan& plan, const RunOptions& options, const DeviceChoice& cho
   }
   const Settings settings = Settings::from_environment();
   const std::string target = choice.emulator
-                                 ? std::string(chosen_gpu(options.gpu, choice, {}).target)
+                                 ? std::string(chosen_gpu(options.device.gpu, choice, {}).target)
                                  : Device::open(choice.name, settings).info().target;
   CompiledSource compiled = compile_source(options.file, target, settings);
   plan.text = std::move(compiled.ptx);
@@ -401,7 +401,7 @@ void read_program(Plan& plan, const RunOptions& options, const DeviceChoice& cho
 
 void run_command(const RunOptions& options, int& exit_code) {
   const DeviceChoice choice =
-      choose_device(options.device, emulator_only(options), Settings::from_environment());
+      choose_device(options.device.device, emulator_only(options), Settings::from_environment());
   Plan plan;
   plan.options = run_options(options);
   for (const std::string& text : options.arguments) {
@@ -416,7 +416,8 @@ void run_command(const RunOptions& options, int& exit_code) {
     return;
   }
   // CUDA C++ was compiled for the GPU that is emulated.
-  plan.gpu = chosen_gpu(options.gpu, choice, is_cuda_source(options.file) ? "" : module.target);
+  plan.gpu =
+      chosen_gpu(options.device.gpu, choice, is_cuda_source(options.file) ? "" : module.target);
   run_on_emulator(options, plan, exit_code);
 }
 
@@ -499,8 +500,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--arg", options->arguments, "argument SPEC, repeatable");
   add_schedule_options(command, *options);
   add_finding_options(command, *options);
-  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
-  command.add_option("--device", options->device, "auto, emulator, host or cuda:N");
+  options->device.add_to(command);
   command.add_option("-o,--output", options->output,
                      "write there: the JSON, the annotated PTX, else the counters");
   command.add_flag("--no-gates", options->no_gates,
