@@ -60,7 +60,7 @@ Type type_of(std::string_view text) {
   return type;
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> split_line(std::string_view line) {
   line = line.substr(0, line.find('#'));
   std::vector<std::string_view> words;
   while (true) {
@@ -98,7 +98,7 @@ class Verifier {
     std::uint32_t number = 0;
     while (!program.empty()) {
       const std::size_t end = std::min(program.find('\n'), program.size());
-      const std::vector<std::string_view> words = words_of(program.substr(0, end));
+      const std::vector<std::string_view> words = split_line(program.substr(0, end));
       program.remove_prefix(std::min(end + 1, program.size()));
       ++number;
       if (words.empty()) continue;
