@@ -6,4 +6,5 @@
 #include "ptxgen/tile/access.hpp"
 #include "ptxgen/tile/dynamic.hpp"
 #include "ptxgen/tile/shape.hpp"
+#include "ptxgen/tile/tokens.hpp"
 #include "ptxgen/tile/view.hpp"

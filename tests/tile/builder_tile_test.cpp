@@ -257,6 +257,79 @@ TEST_CASE("an index outside of the tiles traps where it is checked") {
   CHECK(status(false, 2) == emulator::Status::Findings);
 }
 
+TEST_CASE("promises about sizes, strides and alignment are checked where asked for") {
+  const Known known{.divisible_by = 4, .at_least = 8, .at_most = 16};
+  const BuiltKernel kernel = build_kernel(
+      "promises", "sm_80",
+      params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in"), param<u32>("columns"),
+             param<u32>("pitch")),
+      [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in, Value<u32> columns, Value<u32> pitch) {
+        TileGroup warp = TileGroup::warp(k);
+        const auto view =
+            TensorView<f32>(in, {4, {columns, known}}, {{pitch, known}, 1}).aligned(16);
+        TilePart<f32> part(warp, view.tiles({4, 16}, Padding::Zero), {0, 0}, {.check = true});
+        store_tile(warp, TensorView<f32>(out, {4, 16}).aligned(16).tiles({4, 16}), {0, 0},
+                   part.load());
+      });
+  const auto status = [&](std::uint32_t columns, std::uint32_t pitch, std::size_t before) {
+    std::vector<TileArgument> arguments{std::vector<float>(64),
+                                        TileArgument(test::values(80, 1), before), columns, pitch};
+    return test::run_tiles(kernel, {1}, 32, arguments).status;
+  };
+  CHECK(status(12, 12, 0) == emulator::Status::Ok);
+  CHECK(status(16, 16, 4) == emulator::Status::Ok);
+  CHECK(status(10, 12, 0) == emulator::Status::Fault);  // not divisible
+  CHECK(status(4, 12, 0) == emulator::Status::Fault);   // below the minimum
+  CHECK(status(12, 20, 0) == emulator::Status::Fault);  // above the maximum
+  CHECK(status(12, 12, 1) == emulator::Status::Fault);  // misaligned
+}
+
+TEST_CASE("a size that is known to hold the tile needs no bounds") {
+  const auto text = [](const Known& known) {
+    return build_kernel("bounds", "sm_80",
+                        params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in"), param<u32>("n")),
+                        [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in, Value<u32> n) {
+                          TileGroup warp = TileGroup::warp(k);
+                          const TensorView<f32> view(in, {{n, known}});
+                          store_tile(warp, TensorView<f32>(out, {32}).tiles({32}), {0},
+                                     load_tile(warp, view.tiles({32}, Padding::Zero), {1}));
+                        })
+        .ptx();
+  };
+  CHECK(text({.at_least = 63}).find("setp") != std::string::npos);
+  CHECK(text({.at_least = 64}).find("setp") == std::string::npos);
+}
+
+TEST_CASE("cp.async of 16 bytes fills in zeros at the edges") {
+  const auto kernel = [](Staging staging) {
+    return build_kernel(
+        "async", "sm_80",
+        params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in"), param<u32>("rows"),
+               param<u32>("columns")),
+        [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in, Value<u32> rows, Value<u32> columns) {
+          TileGroup block = TileGroup::block(k, 64);
+          const TensorView<f32> view(in, {rows, {columns, {.divisible_by = 4}}}, {12, 1});
+          const SharedTile<f32> tile(k, {16, 32});
+          load_tile(block, view.aligned(16).tiles({16, 32}, Padding::Zero), {0, 0}, tile, staging);
+          block.sync();
+          store_tile(block, TensorView<f32>(out, {16, 32}).aligned(16).tiles({16, 32}), {0, 0},
+                     tile);
+        });
+  };
+  CHECK(kernel(Staging::Async).ptx().find("cp.async.cg.shared.global") != std::string::npos);
+  // A row pitch of 48 bytes, 11 rows of 8 columns.
+  const std::vector<float> in = test::values(11 * 12, 3);
+  std::vector<float> wanted(16 * 32);
+  for (std::size_t i = 0; i < 11; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) wanted[i * 32 + j] = in[i * 12 + j];
+  }
+  for (const Staging staging : {Staging::Registers, Staging::Async}) {
+    std::vector<TileArgument> arguments{std::vector<float>(16 * 32, kOld), in, 11u, 8u};
+    CHECK(test::findings_of(test::run_tiles(kernel(staging), {1}, 64, arguments)) == "");
+    CHECK(arguments[0].memory == wanted);
+  }
+}
+
 namespace {
 
 /// What a kernel with a row-major view [rows x 64] refuses.

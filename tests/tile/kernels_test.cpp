@@ -121,27 +121,27 @@ constexpr Shape kShapes[] = {{1, 1, 1},    {33, 10, 12},   {17, 12, 12},   {64, 
 
 }  // namespace
 
-TEST_CASE("gemv by tiles is the hand-written kernel") {
+TEST_CASE("falsification 36: gemv by tiles is the hand-written kernel") {
   compare("gemv", gemv_kernel(test::gemv_tiles), gemv_kernel(test::gemv_twin), {kSide / 256},
           {std::vector<float>(kSide), test::values(kSide * kSide, 1), test::values(kSide, 2), kSide,
            kSide, kSide});
 }
 
-TEST_CASE("a transpose by tiles is the hand-written kernel") {
+TEST_CASE("falsification 36: a transpose by tiles is the hand-written kernel") {
   compare("transpose", plane_kernel(test::transpose_tiles), plane_kernel(test::transpose_twin),
           {kSide / 32, kSide / 32},
           {std::vector<float>(kSide * kSide), test::values(kSide * kSide, 3), kSide, kSide, kSide,
            kSide});
 }
 
-TEST_CASE("a stencil by tiles is the hand-written kernel") {
+TEST_CASE("falsification 36: a stencil by tiles is the hand-written kernel") {
   compare("stencil", plane_kernel(test::stencil_tiles), plane_kernel(test::stencil_twin),
           {kSide / 32, kSide / 8},
           {std::vector<float>(kSide * kSide), test::values(kSide * kSide, 4), kSide, kSide, kSide,
            kSide});
 }
 
-TEST_CASE("a matrix product by tiles is the hand-written kernel") {
+TEST_CASE("falsification 36: a matrix product by tiles is the hand-written kernel") {
   const std::uint32_t depth = test::full() ? kSide : 128;
   compare("gemm", gemm_kernel(test::GemmTiles{{4}, 16}), gemm_kernel(test::gemm_twin),
           {kSide / 64, kSide / 64},
@@ -236,6 +236,76 @@ TEST_CASE("a matrix product by tiles on ugly tensors") {
     INFO(s.m << " x " << s.n << " x " << s.depth);
     check_output(arguments[0], c, result);
   }
+}
+
+TEST_CASE("falsification 43: a batched product has the offsets of a loop over the batch") {
+  constexpr std::uint32_t kBatch = 3, kM = 20, kN = 18, kDepth = 21;
+  const BuiltKernel batched = build_kernel(
+      "batched", "sm_80", params(param<Ptr<f32>>("c"), param<Ptr<f32>>("a"), param<Ptr<f32>>("b")),
+      [&](KernelBuilder& k, Ptr<f32> c, Ptr<f32> a, Ptr<f32> b) {
+        TileGroup block = TileGroup::block(k, 64);
+        const Value<u32> z = k.ctaid_z();
+        const Value<u32> p = k.ctaid_y();
+        const Value<u32> q = k.ctaid_x();
+        TileProduct<f32> product(block, {16, 16, 8}, {2, 2});
+        // Of a there are two elements between batches, of b rows have a gap.
+        const TensorView<f32> as(a, {kBatch, kM, kDepth}, {kM * kDepth + 2, kDepth, 1});
+        const TensorView<f32> bs(b, {kBatch, kDepth, kN}, {kDepth * (kN + 1), kN + 1, 1});
+        const TensorView<f32> cs(c, {kBatch, kM, kN});
+        TilePart<f32> from_a(block, as.tiles({1, 16, 8}, Padding::Zero), {z, p, 0}, {.along = 2});
+        TilePart<f32> from_b(block, bs.tiles({1, 8, 16}, Padding::Zero), {z, 0, q}, {.along = 1});
+        const SharedTile<f32> a_tile(k, {16, 8}, {from_a.use(), product.use_a()});
+        const SharedTile<f32> b_tile(k, {8, 16}, {from_b.use(), product.use_b()});
+        from_a.bind(a_tile);
+        from_b.bind(b_tile);
+        product.bind(a_tile, b_tile);
+        for_each_staged(
+            block, kDepth, 8, [&] { product.accumulate(); }, from_a, from_b);
+        store_tile(block, cs.tiles({1, 16, 16}), {z, p, q}, product.sums(), {.each = {1, 2, 2}});
+      });
+  const std::vector<float> a = test::values(kBatch * (kM * kDepth + 2), 31);
+  const std::vector<float> b = test::values(kBatch * kDepth * (kN + 1), 32);
+  std::vector<TileArgument> arguments{std::vector<float>(kBatch * kM * kN), a, b};
+  const emulator::Result result =
+      test::run_tiles(batched, {tiles_of(kN, 16), tiles_of(kM, 16), kBatch}, 64, arguments);
+  CHECK(test::findings_of(result) == "");
+  std::vector<float> wanted;
+  for (std::uint32_t z = 0; z < kBatch; ++z) {
+    for (std::uint32_t i = 0; i < kM; ++i) {
+      for (std::uint32_t j = 0; j < kN; ++j) {
+        float sum = 0;
+        for (std::uint32_t d = 0; d < kDepth; ++d) {
+          sum = std::fma(a[z * (kM * kDepth + 2) + i * kDepth + d],
+                         b[(z * kDepth + d) * (kN + 1) + j], sum);
+        }
+        wanted.push_back(sum);
+      }
+    }
+  }
+  CHECK(same_bits(arguments[0].memory, wanted));
+}
+
+TEST_CASE(
+    "falsification 35: a tile along rows takes an eighth of the sectors of one along columns") {
+  const auto sectors = [](std::int64_t row_stride, std::int64_t column_stride) {
+    const BuiltKernel kernel = build_kernel(
+        "sectors", "sm_80", params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
+        [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
+          TileGroup block = TileGroup::block(k, 256);
+          const TensorView<f32> view(in, {32, 32}, {row_stride, column_stride});
+          const TileOptions single{.each = {1, 1}};
+          // The same threads read the same elements; only their places in memory differ.
+          const RegisterTile<f32> loaded = load_tile(block, view.tiles({32, 32}), {0, 0}, single);
+          store_tile(block, TensorView<f32>(out, {32, 32}).tiles({32, 32}), {0, 0}, loaded, single);
+        });
+    std::vector<TileArgument> arguments{std::vector<float>(1024), test::values(8192, 33)};
+    const emulator::Result result = test::run_tiles(kernel, {1}, 256, arguments);
+    CHECK(test::findings_of(result) == "");
+    return result.counters.global_load.sectors;
+  };
+  CHECK(sectors(32, 1) == 128);
+  // Every element in a sector of its own.
+  CHECK(sectors(256, 8) == 1024);
 }
 
 TEST_CASE("kernels by tiles have at most half the lines of their twins") {

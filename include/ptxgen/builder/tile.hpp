@@ -210,7 +210,8 @@ struct TileOptions {
   Dims each{};
   /// The tile dim that `next()` moves along.
   int along = -1;
-  /// Traps where the index is outside of the tiles.
+  /// Traps where the index is outside of the tiles, and where a size, a stride or the alignment is
+  /// not what was promised.
   bool check = false;
   /// Modifiers of the loads.
   Load load{};

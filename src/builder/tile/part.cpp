@@ -78,6 +78,8 @@ class PartData::State {
   [[nodiscard]] std::uint32_t widest(std::size_t fast) const;
   void place_thread(const TileGroup& group, std::span<const Extent> index, SourceLocation site);
   void check_index(std::span<const Extent> index, SourceLocation site);
+  void check_promise(const Extent& extent, SourceLocation site);
+  void check_promises(SourceLocation site);
   [[nodiscard]] bool needs_check(std::size_t dim, std::int64_t offset) const;
   [[nodiscard]] const Extent& size_of(std::size_t dim) const;
   [[nodiscard]] const Extent& stride_of(std::size_t dim) const;
@@ -109,8 +111,9 @@ class PartData::State {
   GridData grid_;
   TileOptions options_;
   SpreadPlan plan_;
-  std::array<Number, kMaxRank> within_, first_;  ///< the thread's element, in the tile and tensor
-  std::vector<Var<u32>> moving_;                 ///< first_ of the dim that `next` moves
+  std::array<std::int64_t, kMaxRank> tile_end_{};  ///< of a constant index; 0: of any
+  std::array<Number, kMaxRank> within_, first_;    ///< the thread's element, in the tile and tensor
+  std::vector<Var<u32>> moving_;                   ///< first_ of the dim that `next` moves
   std::vector<Var<Ptr<b8, Global>>> moving_base_;
   PointerData base_;
   Pred member_{nullptr, ptx::Register{}};
@@ -144,7 +147,10 @@ PartData::State::State(const TileGroup& group, const GridData& grid, std::span<c
         site);
   }
   spread(group, site);
-  if (options.check) check_index(index, site);
+  if (options.check) {
+    check_index(index, site);
+    check_promises(site);
+  }
   place_thread(group, index, site);
   prepare(site);
 }
@@ -153,6 +159,7 @@ PartData::State::State(const State& other, const GridData& grid, SourceLocation 
     : grid_(grid),
       options_(other.options_),
       plan_(other.plan_),
+      tile_end_(other.tile_end_),
       within_(other.within_),
       first_(other.first_),
       base_(grid.tensor.base),
@@ -258,6 +265,36 @@ void PartData::State::spread(const TileGroup& group, SourceLocation site) {
   plan_.vector = std::min(plan_.vector, static_cast<std::uint32_t>(plan_.each[fast]));
 }
 
+// Traps where a number of the launch is not what the kernel was promised.
+void PartData::State::check_promise(const Extent& extent, SourceLocation site) {
+  KernelBuilder& k = builder();
+  if (extent.is_constant()) return;
+  const Known& known = extent.known();
+  const auto trap_if = [&](Comparison how, const Value<u32>& value, std::uint32_t limit) {
+    const Pred broken = k.setp(how, value, limit, false, site);
+    k.if_(In<pred>(broken, site), [&] { k.trap(site); });
+  };
+  if (known.divisible_by > 1) {
+    trap_if(Comparison::ne, k.rem(extent.value(), known.divisible_by, site), 0);
+  }
+  if (known.at_least > 0) trap_if(Comparison::lt, extent.value(), known.at_least);
+  if (known.at_most < kMost32) trap_if(Comparison::gt, extent.value(), known.at_most);
+}
+
+void PartData::State::check_promises(SourceLocation site) {
+  KernelBuilder& k = builder();
+  for (std::size_t i = 0; i < grid_.tile.size(); ++i) {
+    check_promise(size_of(i), site);
+    check_promise(stride_of(i), site);
+  }
+  const std::uint64_t alignment = grid_.tensor.alignment;
+  if (alignment <= grid_.tensor.bytes) return;
+  const Value<u64> address = k.address_of(Ptr<b8, Global>(grid_.tensor.base), site);
+  const Value<u64> low = k.and_(address, alignment - 1, site);
+  const Pred misaligned = k.setp(Comparison::ne, low, 0, false, site);
+  k.if_(In<pred>(misaligned, site), [&] { k.trap(site); });
+}
+
 void PartData::State::check_index(std::span<const Extent> index, SourceLocation site) {
   KernelBuilder& k = builder();
   for (std::size_t i = 0; i < index.size(); ++i) {
@@ -305,6 +342,7 @@ void PartData::State::place_thread(const TileGroup& group, std::span<const Exten
     const auto tile = static_cast<std::uint32_t>(grid_.tile[i]);
     if (p.is_constant()) {
       const std::int64_t start = p.constant() * grid_.tile[i];
+      tile_end_[i] = start + grid_.tile[i];
       if (p.constant() < 0 || start > std::int64_t{kMost32}) {
         k.refuse("out-of-bounds",
                  format_text("tile index {} in dim {}; rule: coordinates fit 32 bits; cure: name a "
@@ -436,6 +474,10 @@ bool PartData::State::needs_check(std::size_t dim, std::int64_t offset) const {
   const Extent& size = size_of(dim);
   // A neighbour beyond the tile may be outside of any tensor.
   if (offset < 0 || offset >= plan_.tile[dim]) return true;
+  if (tile_end_[dim] > 0 && options_.along != static_cast<int>(dim) &&
+      size.known().at_least >= static_cast<std::uint64_t>(tile_end_[dim])) {
+    return false;
+  }
   return size.divisor() % static_cast<std::uint64_t>(plan_.tile[dim]) != 0;
 }
 

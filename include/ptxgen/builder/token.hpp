@@ -1,0 +1,154 @@
+// ptxgen/builder/token.hpp - memory operations ordered by tokens
+#pragma once
+
+#include "ptxgen/support/language.hpp"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/builder/kernel_builder.hpp"
+#include "ptxgen/tile/tokens.hpp"
+
+// Not part of ptxgen/builder.hpp.
+
+namespace ptxgen::inline v0 {
+
+using tile::TokenOrder;
+using tile::TokenScope;
+
+/// Orders operations: an operation comes after the one whose token it takes. No value at run time.
+class Token {
+ public:
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+
+ private:
+  friend class TokenProgram;
+  Token(const void* program, std::uint32_t id) noexcept : program_(program), id_(id) {}
+  const void* program_;
+  std::uint32_t id_;
+};
+
+/// The order, the scope, and the token that an operation takes.
+struct TokenUse {
+  TokenOrder order = TokenOrder::Weak;
+  TokenScope scope = TokenScope::None;
+  const Token* after = nullptr;
+};
+
+/// What a load or an atomic operation gives.
+template <class T>
+struct Loaded {
+  Value<T> value;
+  Token token;
+};
+
+/// How `atomic_rmw` combines.
+enum class TokenRmw : std::uint8_t { Add, Min, Max, And, Or, Xor, Exchange };
+
+/// Token-ordered operations of a kernel. Weak ones are plain loads and stores, the others
+/// ld.relaxed, ld.acquire, st.release, atom.acq_rel and so on with the scope: block is .cta,
+/// cluster .cluster, device .gpu, system .sys.
+///
+/// Emitted in the order of the calls, which satisfies every token: a token exists before it is
+/// taken. Between threads of a block tokens order nothing yet: barriers are the caller's. Mistakes
+/// throw as everywhere in the builder ("tokens"), by the rules of `tile::verify_tokens`.
+class TokenProgram {
+  using Site = SourceLocation;
+
+ public:
+  explicit TokenProgram(KernelBuilder& k) noexcept : k_(&k) {}
+  TokenProgram(const TokenProgram&) = delete;
+  TokenProgram& operator=(const TokenProgram&) = delete;
+
+  [[nodiscard]] Token make_token(Site site = Site::current());
+  /// After all of them; two or more.
+  [[nodiscard]] Token join_tokens(std::initializer_list<Token> tokens, Site site = Site::current());
+
+  template <class T, class S>
+  [[nodiscard]] Loaded<T> load_ptr(const Ptr<T, S>& p, const TokenUse& use = {},
+                                   Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Load, use, type_name<T>(), 0, false, site);
+    return {k_->ld(p, Load{.order = order(use), .scope = scope(use)}, site), token};
+  }
+  /// `padding` where the mask does not hold, without an access.
+  template <class T, class S, class D>
+  [[nodiscard]] Loaded<T> load_ptr(const Ptr<T, S>& p, const In<pred>& mask, const D& padding,
+                                   const TokenUse& use = {}, Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Load, use, type_name<T>(), 0, true, site);
+    return {
+        k_->ld_predicated(p, mask, padding, Load{.order = order(use), .scope = scope(use)}, site),
+        token};
+  }
+  template <class T, class S, class A>
+  Token store_ptr(const Ptr<T, S>& p, const A& value, const TokenUse& use = {},
+                  Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Store, use, type_name<T>(), 1, false, site);
+    k_->st(p, value, Store{.order = order(use), .scope = scope(use)}, site);
+    return token;
+  }
+  template <class T, class S, class A>
+  Loaded<T> atomic_rmw(TokenRmw how, const Ptr<T, S>& p, const A& value, const TokenUse& use,
+                       Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Rmw, use, type_name<T>(), 1, false, site);
+    return {combined(how, p, value, Atomic{order(use), scope(use)}, site), token};
+  }
+  /// Writes `value` where memory holds the bits of `expected`.
+  template <class T, class S, class A, class B>
+  Loaded<T> atomic_cas(const Ptr<T, S>& p, const A& expected, const B& value, const TokenUse& use,
+                       Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Cas, use, type_name<T>(), 2, false, site);
+    return {k_->atom_cas(p, expected, value, Atomic{order(use), scope(use)}, site), token};
+  }
+
+  /// The program in the form of `tile::verify_tokens`, each operation with its C++ line.
+  [[nodiscard]] std::string text() const;
+  /// The C++ call that gave the token.
+  [[nodiscard]] const SourceLocation& site_of(const Token& token) const {
+    return operations_[token.id_].site;
+  }
+
+ private:
+  struct Operation {
+    std::string text;
+    SourceLocation site;
+  };
+  template <class T>
+  static std::string_view type_name() noexcept {
+    return ptx::name(T::kType);
+  }
+  [[nodiscard]] static Order order(const TokenUse& use) noexcept;
+  [[nodiscard]] static Scope scope(const TokenUse& use) noexcept;
+  Token add(std::string text, Site site);
+  void check_token(const Token& token, Site site);
+  /// Checks and records an operation with `values` operands beside the pointer.
+  Token record(tile::TokenAccess access, const TokenUse& use, std::string_view type,
+               unsigned values, bool masked, Site site);
+  template <class T, class S, class A>
+  Value<T> combined(TokenRmw how, const Ptr<T, S>& p, const A& value, const Atomic& atomic,
+                    Site site) {
+    switch (how) {
+      case TokenRmw::Min:
+        return k_->atom_min(p, value, atomic, site);
+      case TokenRmw::Max:
+        return k_->atom_max(p, value, atomic, site);
+      case TokenRmw::And:
+        return k_->atom_and(p, value, atomic, site);
+      case TokenRmw::Or:
+        return k_->atom_or(p, value, atomic, site);
+      case TokenRmw::Xor:
+        return k_->atom_xor(p, value, atomic, site);
+      case TokenRmw::Exchange:
+        return k_->atom_exch(p, value, atomic, site);
+      case TokenRmw::Add:
+        break;
+    }
+    return k_->atom_add(p, value, atomic, site);
+  }
+
+  KernelBuilder* k_;
+  std::vector<Operation> operations_;
+};
+
+}  // namespace ptxgen::inline v0
