@@ -92,7 +92,7 @@ struct Problem {
   }
 };
 
-// One launch on the emulated device; the second, whose module is loaded.
+// One launch on the emulated device, whose module is loaded.
 double emulator_seconds(Problem& problem) {
   Settings settings = Settings::from_environment();
   const Device device = Device::open("emulator", settings);

@@ -157,34 +157,3 @@ TEST_CASE("falsification 83: kernels are right for every remainder of a vector, 
     }
   }
 }
-
-TEST_CASE("results do not depend on the number of threads") {
-  const std::vector<HostTarget> targets = test::supported_targets();
-  if (targets.empty()) return test::skip("this build has no Highway: install libhwy-dev");
-  const std::vector<float> a = [] {
-    std::vector<float> values(std::size_t{700} * 1500);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<float>(i * 7919 % 1009) / 500 - 1;
-    }
-    return values;
-  }();
-  for (const HostTarget& target : targets) {
-    for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-      std::vector<float> first;
-      for (const unsigned threads : {1u, 2u, 5u}) {
-        const GemvProblem problem{.k = 1500, .n = 700, .layout = layout};
-        std::vector<float> y(700);
-        const auto range = [](const std::vector<float>& of) {
-          return DeviceRange(reinterpret_cast<std::uintptr_t>(of.data()), of.size() * 4);
-        };
-        const std::vector<float> x(a.begin(), a.begin() + 1500);
-        const GemvOperands operands{.y = range(y), .a = range(a), .x = range(x)};
-        run_on_host(kDescription<GemvProblem>, &problem, &operands,
-                    HostRun(0, target.vectors, threads));
-        if (first.empty()) first = y;
-        INFO(target.name << ", " << threads << " threads");
-        CHECK(std::memcmp(first.data(), y.data(), y.size() * 4) == 0);
-      }
-    }
-  }
-}

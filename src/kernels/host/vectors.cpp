@@ -168,13 +168,15 @@ void multiply(const float* a, const float* b, std::size_t count, float* out) {
   map(a, b, count, out, [](auto x, auto y) { return hn::Mul(x, y); });
 }
 
-// Highway's exp is for arguments up to 104, where the result is infinite already; NaN stays NaN.
+// Highway's exp is for numbers up to 104, where the result is infinite already, and 0 below -104;
+// it converts them to integers. NaN stays NaN.
 template <class V>
 HWY_INLINE V exponential(V x) {
   const F32 d;
-  const V largest = hn::Set(d, 104.0f);
-  const V bounded = hn::IfThenElse(hn::Gt(x, largest), largest, x);
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, bounded));
+  const auto is_nan = hn::IsNaN(x);
+  const V number = hn::IfThenZeroElse(is_nan, x);
+  const V bounded = hn::Max(hn::Set(d, -105.0f), hn::Min(number, hn::Set(d, 104.0f)));
+  return hn::IfThenElse(is_nan, x, hn::Exp(d, bounded));
 }
 
 void gate(float factor, const float* x, std::size_t count, float* out) {
