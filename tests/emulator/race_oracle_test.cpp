@@ -174,7 +174,7 @@ struct Mix {
   bool flags = true;
   bool async = true;
   bool narrow = true;  ///< accesses of other sizes than 4 bytes
-  bool tiles = false;  ///< mostly reads by one instruction, of few places, by whole warps
+  bool tiles = false;  ///< mostly reads by one instruction, of few places, by full warps
 };
 
 void run_trace(std::uint64_t number, const Mix& mix) {
@@ -191,8 +191,8 @@ void run_trace(std::uint64_t number, const Mix& mix) {
   for (std::uint32_t step = 0; step < 160; ++step) {
     const auto warp = static_cast<std::uint32_t>(dice() % mix.warps);
     const std::uint32_t exist = run.cta().warps[warp].lanes;
-    const bool whole = mix.tiles && dice() % 8 != 0;
-    const std::uint32_t mask = (whole ? 0xffffffffu : some_lanes(dice, 0xffffffffu)) & exist;
+    const bool full = mix.tiles && dice() % 8 != 0;
+    const std::uint32_t mask = (full ? 0xffffffffu : some_lanes(dice, 0xffffffffu)) & exist;
     run.warp(warp);
     if (mask == 0) continue;
     const auto each = [&](auto&& f) {
