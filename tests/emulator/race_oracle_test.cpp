@@ -174,6 +174,7 @@ struct Mix {
   bool flags = true;
   bool async = true;
   bool narrow = true;  ///< accesses of other sizes than 4 bytes
+  bool tiles = false;  ///< mostly reads by one instruction, of few places, by full warps
 };
 
 void run_trace(std::uint64_t number, const Mix& mix) {
@@ -190,7 +191,8 @@ void run_trace(std::uint64_t number, const Mix& mix) {
   for (std::uint32_t step = 0; step < 160; ++step) {
     const auto warp = static_cast<std::uint32_t>(dice() % mix.warps);
     const std::uint32_t exist = run.cta().warps[warp].lanes;
-    const std::uint32_t mask = some_lanes(dice, 0xffffffffu) & exist;
+    const bool full = mix.tiles && dice() % 8 != 0;
+    const std::uint32_t mask = (full ? 0xffffffffu : some_lanes(dice, 0xffffffffu)) & exist;
     run.warp(warp);
     if (mask == 0) continue;
     const auto each = [&](auto&& f) {
@@ -203,6 +205,12 @@ void run_trace(std::uint64_t number, const Mix& mix) {
       Modifier order = Modifier::none;
       std::uint64_t start = dice() % (kBytes / bytes);
       std::uint64_t stride = dice() % 4 == 0 ? dice() % 4 : 1;
+      const bool tile = mix.tiles && !strong && dice() % 8 != 0;
+      if (tile) {
+        kind = Kind::Read;
+        start = dice() % 2;
+        stride = std::array{0u, 1u, 1u, 2u}[dice() % 4];
+      }
       if (strong) {
         kind = std::array{Kind::Read, Kind::Write, Kind::Atomic}[dice() % 3];
         order = kind == Kind::Read ? std::array{Modifier::volatile_, Modifier::acquire}[dice() % 2]
@@ -215,7 +223,9 @@ void run_trace(std::uint64_t number, const Mix& mix) {
       } else if (mix.async && kind == Kind::Write && bytes >= 4 && dice() % 4 == 0) {
         kind = Kind::AsyncWrite;
       }
+      const bool halves = dice() % 4 == 0;
       const auto address = [&](unsigned lane) {
+        if (tile && halves) return (start + stride * (lane % 16)) * bytes;
         return start < kBytes / bytes && !strong
                    ? (start + stride * lane) % (kBytes / bytes) * bytes
                    : (start + stride * lane) * bytes;
@@ -245,7 +255,9 @@ void run_trace(std::uint64_t number, const Mix& mix) {
         }
         oracle.record(access);
       });
-      run.shared(kind, step, mask, bytes, address, order, {}, ticket);
+      const std::uint32_t statement =
+          tile ? 1000 + static_cast<std::uint32_t>(dice() % 4) / 3 : step;
+      run.shared(kind, statement, mask, bytes, address, order, {}, ticket);
       std::set<std::uint32_t> found;
       for (const auto& at : run.take()) found.insert(at.conflict.lane);
       for (const auto& [lane, bad] : expected) {
@@ -335,5 +347,8 @@ TEST_CASE("random traces in shared memory have the verdict of an exact oracle", 
     run_trace(number * 4 + 1, {3, 50, true, false, false, false});
     run_trace(number * 4 + 2, {1, 40, false, true, true, true});
     run_trace(number * 4 + 3, {4, 40, true, true, false, false});
+    run_trace(number * 4 + 4, {4, 70, true, false, false, false, true});
+    run_trace(number * 4 + 5, {3, 60, false, false, false, false, true});
+    run_trace(number * 4 + 6, {4, 70, true, true, true, true, true});
   }
 }

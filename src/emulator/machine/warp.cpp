@@ -181,6 +181,9 @@ class Runner {
       case Control::BranchTable:
         return branch_table(context, detail, lanes);
       case Control::WarpSync:
+        if (lanes == 0xffffffffu && names_all(context, detail)) {
+          return sync_all(context, step, detail);
+        }
         return warp_sync(context, step, detail, lanes);
       case Control::Barrier:
         reach_barrier(warp_, index_);
@@ -285,14 +288,16 @@ class Runner {
     return missing == 0;
   }
 
+  /// The common case of `warp_sync`: all lanes are here.
+  Next sync_all(Context& context, const Step& step, const ControlDetail& detail) {
+    split().forced = false;
+    detail.together(context, step);
+    split().segment = context.code->segments[split().segment].next;
+    return Next::Continue;
+  }
+
   Next warp_sync(Context& context, const Step& step, const ControlDetail& detail,
                  std::uint32_t lanes) {
-    if (lanes == 0xffffffffu && names_all(context, detail)) {
-      split().forced = false;
-      detail.together(context, step);
-      split().segment = context.code->segments[split().segment].next;
-      return Next::Continue;
-    }
     Reporter& reporter = *context.grid->reporter;
     const std::uint32_t live = warp_.live();
     std::uint32_t complete = 0;

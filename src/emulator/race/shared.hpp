@@ -144,6 +144,8 @@ class SharedRaces final : public Races {
   /// `lanes`: of each granule, `step` apart. False, with nothing changed, if one cannot be joined.
   [[nodiscard]] bool join_all(const Joining& who, std::uint32_t first, std::uint32_t count,
                               const std::uint32_t* lanes, std::uint32_t step);
+  struct GroupedRead;
+  [[nodiscard]] bool join_groups(const Joining& who, const GroupedRead& access);
   [[nodiscard]] bool join_run(const Now& now, std::uint32_t first, std::uint32_t count,
                               const RunTable& table);
   void separate(std::uint32_t granule);

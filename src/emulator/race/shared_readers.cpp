@@ -223,83 +223,99 @@ class SharedRaces::FullReads {
   std::optional<Joining> joining_;
 };
 
+/// The granules of groups of lanes, which are disjoint.
+struct SharedRaces::GroupedRead {
+  const AddressGroups& groups;
+  std::uint32_t width = 0;  ///< granules of a group
+  std::array<std::uint32_t, kLanes> first{};
+
+  /// False if the accesses are not aligned, or not inside `limit`.
+  [[nodiscard]] bool locate(std::uint64_t bytes, std::uint64_t limit) {
+    if ((bytes & 3u) != 0) return false;
+    width = static_cast<std::uint32_t>(bytes / 4);
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    for (std::uint32_t i = 0; i < groups.count; ++i) {
+      low |= groups.address[i];
+      high = std::max(high, groups.address[i]);
+      first[i] = static_cast<std::uint32_t>(groups.address[i] / 4);
+    }
+    return low % bytes == 0 && high < limit && bytes <= limit - high;
+  }
+  /// Calls `f(granule, lanes)`.
+  template <class F>
+  void each(F&& f) const {
+    for (std::uint32_t part = 0; part < width; ++part) {
+      for (std::uint32_t i = 0; i < groups.count; ++i) f(first[i] + part, groups.lanes[i]);
+    }
+  }
+};
+
 /// Groups of lanes read granules of their own, of which the last writes are ordered before. Either
 /// the readers so far are forgotten, or all granules have the same ones, each at the same time: the
 /// common cases. False, with nothing changed, in others.
 bool SharedRaces::read_groups(const Now& now, const AddressGroups& groups) {
-  const std::uint64_t bytes = now.access.bytes;
-  std::uint32_t granules[kLanes];
-  std::uint64_t low = bytes;
-  std::uint64_t high = 0;
-  for (std::uint32_t i = 0; i < groups.count; ++i) {
-    low |= groups.address[i];
-    high = std::max(high, groups.address[i]);
-    granules[i] = static_cast<std::uint32_t>(groups.address[i] / 4);
-  }
-  if ((bytes & 3u) != 0 || low % bytes != 0 || high >= bytes_ || bytes > bytes_ - high)
-    return false;
-  const auto width = static_cast<std::uint32_t>(bytes / 4);
+  GroupedRead access{groups};
+  if (!access.locate(now.access.bytes, bytes_)) return false;
   const auto warp_part = static_cast<Stamp>(now.warp << 5);
   const Stamp old = stamp(order_.floor() + 1, 0);
   const Stamp warp_old = stamp(order_.together(now.warp) + 1, 0);
   const std::uint32_t read_old = (order_.floor() + 1) << 2;
-  const std::uint32_t warp_bit = 1u << now.warp;
   bool other = false;
   bool readers = false;
-  for (std::uint32_t part = 0; part < width; ++part) {
-    for (std::uint32_t i = 0; i < groups.count; ++i) {
-      const Stamp w = written_[granules[i] + part];
-      const bool synced = ((w & (31 << 5)) == warp_part) & (w < warp_old);
-      other |= !((w < old) | synced);
-      readers |= read_[granules[i] + part] >= read_old;
-    }
-  }
+  access.each([&](std::uint32_t i, std::uint32_t) {
+    const Stamp w = written_[i];
+    const bool synced = ((w & (31 << 5)) == warp_part) & (w < warp_old);
+    other |= !((w < old) | synced);
+    readers |= read_[i] >= read_old;
+  });
   if (other) return false;
-  const std::uint32_t before = read_[granules[0]];
-  const std::uint32_t warps_before = reader_warps_[granules[0]];
-  std::uint32_t warps = warp_bit;
-  std::uint32_t tick = order_.now() << 2;
-  std::uint32_t* times = nullptr;
-  bool separates = false;
-  if (readers) {
-    if (!can_join(now)) return false;
-    const Joining who = joining(now);
-    const std::uint32_t statement = read_statement_[granules[0]];
-    std::uint32_t differs = 0;
-    for (std::uint32_t part = 0; part < width; ++part) {
-      for (std::uint32_t i = 0; i < groups.count; ++i) {
-        const std::uint32_t at = granules[i] + part;
-        differs |= (read_[at] ^ before) | (reader_warps_[at] ^ warps_before) |
-                   (reader_lanes_[at] ^ groups.lanes[i]) | (read_statement_[at] ^ statement);
-      }
-    }
-    if (differs != 0) return false;
-    const Joining::How how = how_to_join(who, granules[0], groups.lanes[0]);
-    if (how == Joining::How::Not) return false;
-    if (how != Joining::How::Begins) warps |= warps_before;
-    if (how == Joining::How::OtherTime) {
-      tick |= kManyTimes;
-      times = who.times;
-      separates = (before & 3u) != kManyTimes;
-      const bool repeats = !separates && (warps_before & warp_bit) != 0;
-      for (std::uint32_t part = 0; repeats && part < width; ++part) {
-        for (std::uint32_t i = 0; i < groups.count; ++i) {
-          if (!who.may_repeat(times[granules[i] + part])) return false;
-        }
-      }
-    }
+  if (readers) return can_join(now) && join_groups(joining(now), access);
+  const std::uint32_t tick = order_.now() << 2;
+  const std::uint32_t warp_bit = 1u << now.warp;
+  access.each([&](std::uint32_t i, std::uint32_t lanes) {
+    read_[i] = tick;
+    reader_warps_[i] = warp_bit;
+    reader_lanes_[i] = lanes;
+    read_statement_[i] = now.statement;
+  });
+  return true;
+}
+
+bool SharedRaces::join_groups(const Joining& who, const GroupedRead& access) {
+  const std::uint32_t at = access.first[0];
+  const std::uint32_t before = read_[at];
+  const std::uint32_t warps_before = reader_warps_[at];
+  const std::uint32_t statement = read_statement_[at];
+  const std::uint32_t warp_bit = 1u << who.warp;
+  std::uint32_t differs = 0;
+  access.each([&](std::uint32_t i, std::uint32_t lanes) {
+    differs |= (read_[i] ^ before) | (reader_warps_[i] ^ warps_before) |
+               (reader_lanes_[i] ^ lanes) | (read_statement_[i] ^ statement);
+  });
+  if (differs != 0) return false;
+  const Joining::How how = how_to_join(who, at, access.groups.lanes[0]);
+  if (how == Joining::How::Not) return false;
+  const bool with_times = how == Joining::How::OtherTime;
+  if (with_times && (before & 3u) == kManyTimes && (warps_before & warp_bit) != 0) {
+    bool allowed = true;
+    access.each([&](std::uint32_t i, std::uint32_t) { allowed &= who.may_repeat(who.times[i]); });
+    if (!allowed) return false;
   }
-  for (std::uint32_t part = 0; part < width; ++part) {
-    for (std::uint32_t i = 0; i < groups.count; ++i) {
-      const std::uint32_t at = granules[i] + part;
-      if (separates) separate(at);
-      if (times != nullptr) times[at] = order_.now() << 1 | 1u;
-      read_[at] = tick;
-      reader_warps_[at] = warps;
-      reader_lanes_[at] = groups.lanes[i];
-      read_statement_[at] = now.statement;
-    }
+  if (with_times) {
+    const bool together = (before & 3u) != kManyTimes;
+    access.each([&](std::uint32_t i, std::uint32_t) {
+      if (together) separate(i);
+      who.times[i] = who.now << 1 | 1u;
+    });
   }
+  const std::uint32_t tick = who.now << 2 | (with_times ? kManyTimes : 0u);
+  const std::uint32_t warps = how == Joining::How::Begins ? warp_bit : warps_before | warp_bit;
+  access.each([&](std::uint32_t i, std::uint32_t) {
+    read_[i] = tick;
+    reader_warps_[i] = warps;
+    read_statement_[i] = who.statement;
+  });
   return true;
 }
 

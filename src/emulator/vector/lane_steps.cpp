@@ -50,16 +50,16 @@ void run_lane_by_lane(Context& context, const Step& step) {
 /// mov.b32 of a register to two of 16 bits. A half that is not wanted has no offset.
 void unpack_halves(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
-  std::uint32_t whole[kLanes];
-  std::copy_n(context.lanes<std::uint32_t>(step.source[0]), kLanes, whole);
+  std::uint32_t full[kLanes];
+  std::copy_n(context.lanes<std::uint32_t>(step.source[0]), kLanes, full);
   const auto store = [&](std::uint32_t offset, unsigned shift) {
     if (offset == kNoIndex) return;
     auto* const to = context.lanes<std::uint32_t>(offset);
     if (mask == 0xffffffffu) {
-      for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = whole[lane] >> shift & 0xffffu;
+      for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = full[lane] >> shift & 0xffffu;
     } else {
       for (unsigned lane = 0; lane < kLanes; ++lane) {
-        to[lane] = (mask >> lane & 1u) != 0 ? whole[lane] >> shift & 0xffffu : to[lane];
+        to[lane] = (mask >> lane & 1u) != 0 ? full[lane] >> shift & 0xffffu : to[lane];
       }
     }
   };
