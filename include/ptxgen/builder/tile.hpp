@@ -225,9 +225,6 @@ enum class Staging : std::uint8_t {
 
 namespace detail {
 
-/// A number of the kernel that may be known: index plus place in the tile.
-using Number = Extent;
-
 /// Where one thread's accesses of a tile are; by tile dim. On the host, for any thread.
 struct SpreadPlan {
   Dims tile, each;
@@ -263,7 +260,7 @@ struct SharedTileData {
 /// Addresses of elements of a shared tile at constant offsets from a thread's element.
 class SharedCursor {
  public:
-  SharedCursor(const SharedTileData& tile, const Number& row, const Number& column,
+  SharedCursor(const SharedTileData& tile, const Extent& row, const Extent& column,
                SourceLocation site);
   /// The element at (row, column) further; their bits do not overlap the thread's.
   [[nodiscard]] PointerData at(std::uint32_t row, std::uint32_t column, SourceLocation site);
@@ -289,7 +286,7 @@ class PartData {
   void bind(const SharedTileData& shared, SourceLocation site);
   [[nodiscard]] const SpreadPlan& plan() const noexcept;
   [[nodiscard]] const GridData& grid() const noexcept;
-  [[nodiscard]] const Number& first(std::size_t dim) const noexcept;
+  [[nodiscard]] const Extent& first(std::size_t dim) const noexcept;
   [[nodiscard]] KernelBuilder& builder() const noexcept { return *grid().tensor.k; }
   [[nodiscard]] const TileOptions& options() const noexcept;
   /// Whether only some threads have elements, and which.
@@ -701,7 +698,7 @@ namespace detail {
                                                         bool rows);
 void check_product(KernelBuilder& k, const SpreadPlan& plan, std::uint32_t depth,
                    const SharedTileData& a, const SharedTileData& b, SourceLocation site);
-[[nodiscard]] std::array<Number, 2> product_place(const TileGroup& group, const SpreadPlan& plan,
+[[nodiscard]] std::array<Extent, 2> product_place(const TileGroup& group, const SpreadPlan& plan,
                                                   SourceLocation site);
 
 }  // namespace detail
@@ -769,7 +766,7 @@ class TileProduct {
   KernelBuilder* k_;
   detail::SpreadPlan plan_;
   std::uint32_t depth_;
-  std::array<detail::Number, 2> place_;
+  std::array<detail::Extent, 2> place_;
   std::vector<detail::SharedCursor> cursors_;
   std::vector<Var<T>> sums_;
 };

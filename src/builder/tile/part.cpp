@@ -61,7 +61,7 @@ class PartData::State {
   void bind(const SharedTileData& shared, SourceLocation site);
   [[nodiscard]] const SpreadPlan& plan() const noexcept { return plan_; }
   [[nodiscard]] const GridData& grid() const noexcept { return grid_; }
-  [[nodiscard]] const Number& first(std::size_t dim) const noexcept { return first_[dim]; }
+  [[nodiscard]] const Extent& first(std::size_t dim) const noexcept { return first_[dim]; }
   [[nodiscard]] KernelBuilder& builder() const noexcept { return *grid_.tensor.k; }
   [[nodiscard]] const TileOptions& options() const noexcept { return options_; }
   /// Whether only some threads have elements, and which.
@@ -112,7 +112,7 @@ class PartData::State {
   TileOptions options_;
   SpreadPlan plan_;
   std::array<std::int64_t, kMaxRank> tile_end_{};  ///< of a constant index; 0: of any
-  std::array<Number, kMaxRank> within_, first_;    ///< the thread's element, in the tile and tensor
+  std::array<Extent, kMaxRank> within_, first_;    ///< the thread's element, in the tile and tensor
   std::vector<Var<u32>> moving_;                   ///< first_ of the dim that `next` moves
   std::vector<Var<Ptr<b8, Global>>> moving_base_;
   PointerData base_;
@@ -323,13 +323,13 @@ void PartData::State::place_thread(const TileGroup& group, std::span<const Exten
     const std::size_t dim = plan_.order[n];
     const std::uint32_t width = log2_of(plan_.tile[dim] / plan_.each[dim]);
     const std::uint32_t own = bit < all_bits ? std::min(width, all_bits - bit) : 0;
-    within_[dim] = Number(0);
+    within_[dim] = Extent(0);
     if (own != 0) {
       Value<u32> field = group.thread();
       if (bit != 0) field.rebind(k.shr(field, bit, site));
       if (bit + own < all_bits) field.rebind(k.and_(field, (1u << own) - 1, site));
       if (plan_.each[dim] != 1) field.rebind(k.shl(field, log2_of(plan_.each[dim]), site));
-      within_[dim] = Number(field);
+      within_[dim] = Extent(field);
     }
     bit += width;
   }
@@ -351,17 +351,17 @@ void PartData::State::place_thread(const TileGroup& group, std::span<const Exten
                  site);
       }
       if (within_[i].is_constant()) {
-        first_[i] = Number(start + within_[i].constant());
+        first_[i] = Extent(start + within_[i].constant());
       } else {
         first_[i] =
             start == 0
                 ? within_[i]
-                : Number(k.add(within_[i].value(), static_cast<std::uint32_t>(start), {}, site));
+                : Extent(k.add(within_[i].value(), static_cast<std::uint32_t>(start), {}, site));
       }
     } else if (within_[i].is_constant()) {
-      first_[i] = tile == 1 ? p : Number(k.mul_lo(p.value(), tile, site));
+      first_[i] = tile == 1 ? p : Extent(k.mul_lo(p.value(), tile, site));
     } else {
-      first_[i] = Number(k.mad_lo(p.value(), tile, within_[i].value(), site));
+      first_[i] = Extent(k.mad_lo(p.value(), tile, within_[i].value(), site));
     }
   }
 }
@@ -384,7 +384,7 @@ PointerData PartData::State::start(SourceLocation site) {
   PointerData pointer = grid_.tensor.base;
   pointer.alignment = 0;
   for (std::size_t i = 0; i < plan_.tile.size(); ++i) {
-    const Number& at = first_[i];
+    const Extent& at = first_[i];
     const Extent& stride = stride_of(i);
     if (at.is_constant() && at.constant() == 0) continue;
     if (stride.is_constant() && stride.constant() == 0) continue;
@@ -487,7 +487,7 @@ bool PartData::State::bound_dim(std::size_t dim, std::int64_t offset, Pred& p, b
   KernelBuilder& k = builder();
   const Extent& size = size_of(dim);
   const bool moves = options_.along == static_cast<int>(dim);
-  const Number first = moves ? Number(Value<u32>(&k, moving_[0].reg())) : first_[dim];
+  const Extent first = moves ? Extent(Value<u32>(&k, moving_[0].reg())) : first_[dim];
   if (first.is_constant() && size.is_constant()) {
     const std::int64_t at = first.constant() + offset;
     return at >= 0 && at < size.constant();
@@ -636,21 +636,21 @@ void PartData::State::bind(const SharedTileData& shared, SourceLocation site) {
              site);
   }
   // Leading dims are rows.
-  Number row = rank == 1 ? Number(0) : within_[0];
+  Extent row = rank == 1 ? Extent(0) : within_[0];
   for (std::size_t i = 1; i + 1 < rank; ++i) {
     const auto count = static_cast<std::uint32_t>(plan_.tile[i]);
     if (row.is_constant() && within_[i].is_constant()) {
-      row = Number(row.constant() * count + within_[i].constant());
+      row = Extent(row.constant() * count + within_[i].constant());
     } else if (row.is_constant()) {
       row = row.constant() == 0
                 ? within_[i]
-                : Number(k.add(within_[i].value(),
+                : Extent(k.add(within_[i].value(),
                                static_cast<std::uint32_t>(row.constant()) * count, {}, site));
     } else if (within_[i].is_constant()) {
-      row = Number(
+      row = Extent(
           k.mad_lo(row.value(), count, static_cast<std::uint32_t>(within_[i].constant()), site));
     } else {
-      row = Number(k.mad_lo(row.value(), count, within_[i].value(), site));
+      row = Extent(k.mad_lo(row.value(), count, within_[i].value(), site));
     }
   }
   shared_ = shared;
@@ -697,7 +697,7 @@ void PartData::bind(const SharedTileData& shared, SourceLocation site) {
 }
 const SpreadPlan& PartData::plan() const noexcept { return state_->plan(); }
 const GridData& PartData::grid() const noexcept { return state_->grid(); }
-const Number& PartData::first(std::size_t dim) const noexcept { return state_->first(dim); }
+const Extent& PartData::first(std::size_t dim) const noexcept { return state_->first(dim); }
 const TileOptions& PartData::options() const noexcept { return state_->options(); }
 bool PartData::partial() const noexcept { return state_->partial(); }
 const Pred& PartData::member() const noexcept { return state_->member(); }

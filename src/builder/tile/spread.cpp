@@ -120,13 +120,13 @@ SharedTileData make_shared_tile(KernelBuilder& k, const PointerData& base, const
   return data;
 }
 
-SharedCursor::SharedCursor(const SharedTileData& tile, const Number& row, const Number& column,
+SharedCursor::SharedCursor(const SharedTileData& tile, const Extent& row, const Extent& column,
                            SourceLocation site)
     : tile_(tile), plain_(tile.base) {
   KernelBuilder& k = *tile.k;
   const tile::Placement& p = tile.placement;
-  const Number& r = tile.transposed ? column : row;
-  const Number& c = tile.transposed ? row : column;
+  const Extent& r = tile.transposed ? column : row;
+  const Extent& c = tile.transposed ? row : column;
   if (p.mask == 0) {
     if (r.is_constant() || c.is_constant()) {
       const std::int64_t known =
@@ -247,7 +247,7 @@ void check_product(KernelBuilder& k, const SpreadPlan& plan, std::uint32_t depth
       site);
 }
 
-std::array<Number, 2> product_place(const TileGroup& group, const SpreadPlan& plan,
+std::array<Extent, 2> product_place(const TileGroup& group, const SpreadPlan& plan,
                                     SourceLocation site) {
   KernelBuilder& k = group.builder();
   const auto across = static_cast<std::uint32_t>(plan.tile[1] / plan.each[1]);
@@ -256,7 +256,7 @@ std::array<Number, 2> product_place(const TileGroup& group, const SpreadPlan& pl
       k.shr(group.thread(), static_cast<std::uint32_t>(std::countr_zero(across)), site);
   const Value<u32> first_row = k.mul_lo(row, static_cast<std::uint32_t>(plan.each[0]), site);
   const Value<u32> first_column = k.mul_lo(column, static_cast<std::uint32_t>(plan.each[1]), site);
-  return {Number(first_row), Number(first_column)};
+  return {Extent(first_row), Extent(first_column)};
 }
 
 }  // namespace ptxgen::inline v0::detail
