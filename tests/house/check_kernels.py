@@ -8,8 +8,8 @@ and its users. Fails where adding or removing the kernel would change another fi
           src/kernels/CMakeLists.txt
   shared  a header or source of its own also belongs to a kernel that is not a form of it
   named   a file of src or include includes its header or names its type or entry, and is neither
-          its own, nor kernels.def, nor a client (src/model), nor a header or source of another
-          kernel, nor listed below with a reason
+          its own, nor kernels.def, nor a client (src/model, src/kernels/host), nor a header or
+          source of another kernel, nor listed below with a reason
 
 The header is that of the row. A source is a file of the header's folder in src/kernels that
 includes the header first or has its name, alone or with a suffix. A type's name counts where the
@@ -31,9 +31,10 @@ ROW = re.compile(r'#include "([^"]+)"\s*PTXGEN_KERNEL\((\w+)\)')
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 DOC = re.compile(r"KernelDoc\s+\w+(?:\[\])?\s*=?\s*(\{.*?\};)", re.S)
 ENUM = re.compile(r"\benum class \w+[^{;]*\{[^}]*\}")
-CLIENTS = ("src/model/", "include/ptxgen/model/")
+# Models, and what runs on the host: a kernel may have a function there, none needs one.
+CLIENTS = ("src/model/", "include/ptxgen/model/", "src/kernels/host/")
 
-BENCH = ["src/cli/commands/bench.cpp", "src/cli/commands/bench_job.cpp"]
+BENCH = ["src/cli/commands/bench_job.cpp"]
 # Code that names a kernel without being a client or another kernel: the reason, and the files.
 USERS = {
     "GemvProblem": ("a family: Launcher::gemv, plans on disk, the C API, commands of its own",
@@ -44,8 +45,12 @@ USERS = {
                      "src/runtime/launch/families.cpp",
                      "src/runtime/launch/launcher.cpp", "src/runtime/launch/tuned_json.cpp",
                      "src/runtime/launch/tuned_plans.cpp", "src/runtime/launch/tuned_plans.hpp"]),
-    "Vadd": ("an operation of ptxgen bench", BENCH),
-    "Copy": ("an operation of ptxgen bench", BENCH),
+    "Repack": ("the layout of repacked weights is in its header",
+               ["src/cli_common/gemv_problem.cpp", "src/runtime/launch/random_operands.cpp"]),
+    "Vadd": ("an operation of ptxgen bench, its default",
+             [*BENCH, "src/cli/commands/bench.cpp"]),
+    "Copy": ("an operation of ptxgen bench; the code of an error",
+             [*BENCH, "src/runtime/launch/cold_rounds.cpp"]),
     "FmaRpt": ("an operation of ptxgen bench", BENCH),
 }
 # Kernels of one header that are no forms of one kernel.
@@ -111,7 +116,10 @@ class Kernel:
         # A form of a template is described by the template: GeluErf is Gelu<GeluForm::Erf>.
         alias = re.search(rf"\busing {type_name} = (\w+)<", text)
         self.names = {type_name} | ({alias.group(1)} if alias else set())
-        self.entries = entries_of(text)
+        # Of several in one header the one that the type is called by, if one is.
+        entries = entries_of(text)
+        same = {name for name in entries if name.replace("_", "") == type_name.lower()}
+        self.entries = same or entries
         self.sources = sorted(self.find_sources(tree))
         self.users = []
 

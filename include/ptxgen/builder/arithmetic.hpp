@@ -80,7 +80,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::add, ptx::Op::add_f32, how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto add(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return add(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -90,7 +90,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::sub, ptx::Op::sub_f32, how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto sub(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return sub(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -101,7 +101,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(mul_form<T>(how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto mul(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return mul(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -112,7 +112,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(arithmetic_form<T>(ptx::Op::div, ptx::Op::div_f32, how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto div(A a, const B& b, Float how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return div(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -123,7 +123,7 @@ class Arithmetic : public Core {
     check_remainder<T>();
     return binary<T>({ptx::Op::rem, {kTypeModifier<T>}}, a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto rem(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return rem(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -134,7 +134,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(min_max_form<T>(ptx::Op::min, ptx::Op::min_f32, how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto min(A a, const B& b, MinMax how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return min(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -145,7 +145,7 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return binary<T>(min_max_form<T>(ptx::Op::max, ptx::Op::max_f32, how), a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto max(A a, const B& b, MinMax how = {}, Site site = Site::current()) {
     using T = Common<A, B>;
     return max(SameAs<T>(a, site), same_as<T>(b, site), how, site);
@@ -170,7 +170,7 @@ class Arithmetic : public Core {
     return binary<ElementOf<A>>(part_form<ElementOf<A>>(ptx::Op::mul, ptx::Modifier::lo), a, b,
                                 site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto mul_lo(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return mul_lo(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -180,7 +180,7 @@ class Arithmetic : public Core {
     return binary<ElementOf<A>>(part_form<ElementOf<A>>(ptx::Op::mul, ptx::Modifier::hi), a, b,
                                 site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto mul_hi(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return mul_hi(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -192,7 +192,7 @@ class Arithmetic : public Core {
         this, result(part_form<T>(ptx::Op::mul_wide, ptx::Modifier::wide), Wide<T>::kClass,
                      {argument<T>(a, site), argument<T>(b, site)}, site));
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto mul_wide(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return mul_wide(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -203,12 +203,12 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::lo), a, b, c, site);
   }
-  template <Number A, Typed B>
+  template <AnyLiteral A, Typed B>
   auto mad_lo(A a, const B& b, const SameAs<ElementOf<B>>& c, Site site = Site::current()) {
     using T = ElementOf<B>;
     return mad_lo(SameAs<T>(a, site), same_as<T>(b, site), c, site);
   }
-  template <Number A, Number B, class C>
+  template <AnyLiteral A, AnyLiteral B, class C>
   auto mad_lo(A a, B b, const C& c, Site site = Site::current()) {
     using T = Common<A, C>;
     return mad_lo(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), site);
@@ -219,12 +219,12 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::hi), a, b, c, site);
   }
-  template <Number A, Typed B>
+  template <AnyLiteral A, Typed B>
   auto mad_hi(A a, const B& b, const SameAs<ElementOf<B>>& c, Site site = Site::current()) {
     using T = ElementOf<B>;
     return mad_hi(SameAs<T>(a, site), same_as<T>(b, site), c, site);
   }
-  template <Number A, Number B, class C>
+  template <AnyLiteral A, AnyLiteral B, class C>
   auto mad_hi(A a, B b, const C& c, Site site = Site::current()) {
     using T = Common<A, C>;
     return mad_hi(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), site);
@@ -241,16 +241,16 @@ class Arithmetic : public Core {
         this, result(part_form<T>(ptx::Op::mad_wide, ptx::Modifier::wide), W::kClass,
                      {argument<T>(a, site), argument<T>(b, site), argument<W>(c, site)}, site));
   }
-  template <Typed A, Number C>
+  template <Typed A, AnyLiteral C>
   auto mad_wide(const A& a, const SameAs<ElementOf<A>>& b, C c, Site site = Site::current()) {
     return mad_wide(a, b, In<Wide<ElementOf<A>>>(c, site), site);
   }
-  template <Number A, class B, Typed C>
+  template <AnyLiteral A, class B, Typed C>
   auto mad_wide(A a, const B& b, const C& c, Site site = Site::current()) {
     using T = Common<A, B>;
     return mad_wide(SameAs<T>(a, site), same_as<T>(b, site), c, site);
   }
-  template <Number A, class B, Number C>
+  template <AnyLiteral A, class B, AnyLiteral C>
   auto mad_wide(A a, const B& b, C c, Site site = Site::current()) {
     using T = Common<A, B>;
     return mad_wide(SameAs<T>(a, site), same_as<T>(b, site), c, site);
@@ -263,13 +263,13 @@ class Arithmetic : public Core {
     using T = ElementOf<A>;
     return ternary<T>(fma_form<T>(how), a, b, c, site);
   }
-  template <Number A, Typed B>
+  template <AnyLiteral A, Typed B>
   auto fma(A a, const B& b, const SameAs<ElementOf<B>>& c, Float how = {},
            Site site = Site::current()) {
     using T = ElementOf<B>;
     return fma(SameAs<T>(a, site), same_as<T>(b, site), c, how, site);
   }
-  template <Number A, Number B, class C>
+  template <AnyLiteral A, AnyLiteral B, class C>
   auto fma(A a, B b, const C& c, Float how = {}, Site site = Site::current()) {
     using T = Common<A, C>;
     return fma(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), how, site);
@@ -388,7 +388,7 @@ class Arithmetic : public Core {
     check_float<T>();
     return binary<T>({ptx::Op::copysign, {kTypeModifier<T>}}, sign, magnitude, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto copysign(A sign, const B& magnitude, Site site = Site::current()) {
     using T = Common<A, B>;
     return copysign(SameAs<T>(sign, site), same_as<T>(magnitude, site), site);
@@ -399,7 +399,7 @@ class Arithmetic : public Core {
   auto and_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
     return logic<ElementOf<A>>(ptx::Op::and_, a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto and_(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return and_(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -408,7 +408,7 @@ class Arithmetic : public Core {
   auto or_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
     return logic<ElementOf<A>>(ptx::Op::or_, a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto or_(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return or_(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -417,7 +417,7 @@ class Arithmetic : public Core {
   auto xor_(const A& a, const SameAs<ElementOf<A>>& b, Site site = Site::current()) {
     return logic<ElementOf<A>>(ptx::Op::xor_, a, b, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto xor_(A a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
     return xor_(SameAs<T>(a, site), same_as<T>(b, site), site);
@@ -469,7 +469,7 @@ class Arithmetic : public Core {
                                   argument<u32>(position, site), argument<u32>(length, site)},
                                  site));
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto bfi(A a, const B& b, const In<u32>& position, const In<u32>& length,
            Site site = Site::current()) {
     using T = Common<A, B>;
@@ -509,7 +509,7 @@ class Arithmetic : public Core {
         result({ptx::Op::prmt, {kBitsModifier<T>}}, T::kClass,
                {argument<T>(a, site), argument<T>(b, site), argument<u32>(selector, site)}, site));
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto prmt(A a, const B& b, const In<u32>& selector, Site site = Site::current()) {
     using T = Common<A, B>;
     return prmt(SameAs<T>(a, site), same_as<T>(b, site), selector, site);
@@ -525,13 +525,13 @@ class Arithmetic : public Core {
                                   argument<u32>(static_cast<unsigned>(table), site)},
                                  site));
   }
-  template <Number A, Typed B>
+  template <AnyLiteral A, Typed B>
   auto lop3(A a, const B& b, const SameAs<ElementOf<B>>& c, std::uint8_t table,
             Site site = Site::current()) {
     using T = ElementOf<B>;
     return lop3(SameAs<T>(a, site), same_as<T>(b, site), c, table, site);
   }
-  template <Number A, Number B, class C>
+  template <AnyLiteral A, AnyLiteral B, class C>
   auto lop3(A a, B b, const C& c, std::uint8_t table, Site site = Site::current()) {
     using T = Common<A, C>;
     return lop3(SameAs<T>(a, site), SameAs<T>(b, site), same_as<T>(c, site), table, site);
@@ -542,7 +542,7 @@ class Arithmetic : public Core {
              Site site = Site::current()) {
     return funnel<ElementOf<A>>(ptx::Modifier::l, lo, hi, amount, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto shf_l(A lo, const B& hi, const In<u32>& amount, Site site = Site::current()) {
     using T = Common<A, B>;
     return funnel<T>(ptx::Modifier::l, SameAs<T>(lo, site), hi, amount, site);
@@ -552,7 +552,7 @@ class Arithmetic : public Core {
              Site site = Site::current()) {
     return funnel<ElementOf<A>>(ptx::Modifier::r, lo, hi, amount, site);
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto shf_r(A lo, const B& hi, const In<u32>& amount, Site site = Site::current()) {
     using T = Common<A, B>;
     return funnel<T>(ptx::Modifier::r, SameAs<T>(lo, site), hi, amount, site);
@@ -577,7 +577,7 @@ class Arithmetic : public Core {
     return {this, result(setp_form<T>(comparison, ftz), pred::kClass,
                          {argument<T>(a, site), argument<T>(b, site)}, site)};
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   Pred setp(Comparison comparison, A a, const B& b, bool ftz = false, Site site = Site::current()) {
     using T = Common<A, B>;
     return setp(comparison, SameAs<T>(a, site), same_as<T>(b, site), ftz, site);
@@ -593,7 +593,7 @@ class Arithmetic : public Core {
             result(form, pred::kClass,
                    {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)}, site)};
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   Pred setp(Comparison comparison, ptx::Modifier op, A a, const B& b, const Pred& c,
             Site site = Site::current()) {
     using T = Common<A, B>;
@@ -608,7 +608,7 @@ class Arithmetic : public Core {
     return Value<T>(this, result({ptx::Op::selp, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), p}, site));
   }
-  template <Number A, class B>
+  template <AnyLiteral A, class B>
   auto selp(A a, const B& b, const In<pred>& p, Site site = Site::current()) {
     using T = Common<A, B>;
     return selp(SameAs<T>(a, site), same_as<T>(b, site), p, site);
@@ -666,7 +666,7 @@ class Arithmetic : public Core {
     const Argument parts[] = {argument<T>(low, site), argument<T>(high, site)};
     return {this, Core::pack({ptx::Op::mov, {kBitsModifier<To>}}, To::kClass, parts, site)};
   }
-  template <class To, Number A, class B>
+  template <class To, AnyLiteral A, class B>
   Value<To> pack(A low, const B& high, Site site = Site::current()) {
     using T = Common<A, B>;
     return pack<To>(SameAs<T>(low, site), same_as<T>(high, site), site);

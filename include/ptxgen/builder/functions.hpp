@@ -33,7 +33,7 @@ auto min(const A& a, const SameAs<detail::ElementOf<A>>& b, MinMax how = {},
          SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).min(a, b, how, at);
 }
-template <detail::Number A, detail::Typed B>
+template <detail::AnyLiteral A, detail::Typed B>
 auto min(A a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(b).min(a, b, how, at);
 }
@@ -42,7 +42,7 @@ auto max(const A& a, const SameAs<detail::ElementOf<A>>& b, MinMax how = {},
          SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).max(a, b, how, at);
 }
-template <detail::Number A, detail::Typed B>
+template <detail::AnyLiteral A, detail::Typed B>
 auto max(A a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(b).max(a, b, how, at);
 }
@@ -51,12 +51,12 @@ auto fma(const A& a, const SameAs<detail::ElementOf<A>>& b, const SameAs<detail:
          Float how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b, c).fma(a, b, c, how, at);
 }
-template <detail::Number A, detail::Typed B>
+template <detail::AnyLiteral A, detail::Typed B>
 auto fma(A a, const B& b, const SameAs<detail::ElementOf<B>>& c, Float how = {},
          SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(b, c).fma(a, b, c, how, at);
 }
-template <detail::Number A, detail::Number B, detail::Typed C>
+template <detail::AnyLiteral A, detail::AnyLiteral B, detail::Typed C>
 auto fma(A a, B b, const C& c, Float how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(c).fma(a, b, c, how, at);
 }
@@ -98,7 +98,7 @@ auto select(const In<pred>& p, const A& a, const SameAs<detail::ElementOf<A>>& b
             SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).selp(a, b, p, at);
 }
-template <detail::Number A, detail::Typed B>
+template <detail::AnyLiteral A, detail::Typed B>
 auto select(const In<pred>& p, A a, const B& b, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(b).selp(a, b, p, at);
 }

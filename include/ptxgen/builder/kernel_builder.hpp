@@ -175,7 +175,7 @@ class KernelBuilder : public detail::Control {
     return Var<T>(this, detail::move_to_new(this, T::kClass, detail::kMoveType<T>,
                                             detail::argument<T>(initial, site)));
   }
-  template <class T, detail::Number L>
+  template <class T, detail::AnyLiteral L>
   Var<T> var(L initial, Site site = Site::current()) {
     return Var<T>(this,
                   detail::move_to_new(this, T::kClass, detail::kMoveType<T>, In<T>(initial, site)));
@@ -245,20 +245,20 @@ class KernelBuilder : public detail::Control {
     loop<detail::ElementOf<E>>(begin, detail::same_as<detail::ElementOf<E>>(end, site), step, body,
                                unroll, split, site);
   }
-  template <detail::Typed B, detail::Number E, class Body>
+  template <detail::Typed B, detail::AnyLiteral E, class Body>
   void for_(const B& begin, E end, const SameAs<detail::ElementOf<B>>& step, Body&& body,
             Unroll unroll = {}, Split split = {}, Site site = Site::current()) {
     using T = detail::ElementOf<B>;
     loop<T>(detail::same_as<T>(begin, site), SameAs<T>(end, site), step, body, unroll, split, site);
   }
-  template <detail::Number B, detail::Number E, detail::Typed S, class Body>
+  template <detail::AnyLiteral B, detail::AnyLiteral E, detail::Typed S, class Body>
   void for_(B begin, E end, const S& step, Body&& body, Unroll unroll = {}, Split split = {},
             Site site = Site::current()) {
     using T = detail::ElementOf<S>;
     loop<T>(SameAs<T>(begin, site), SameAs<T>(end, site), detail::same_as<T>(step, site), body,
             unroll, split, site);
   }
-  template <detail::Number B, detail::Number E, detail::Number S, class Body>
+  template <detail::AnyLiteral B, detail::AnyLiteral E, detail::AnyLiteral S, class Body>
   void for_(B begin, E end, S step, Body&& body, Unroll unroll = {}, Split split = {},
             Site site = Site::current()) {
     loop<u32>(In<u32>(begin, site), In<u32>(end, site), In<u32>(step, site), body, unroll, split,

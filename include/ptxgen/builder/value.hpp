@@ -67,7 +67,7 @@ inline constexpr bool kIsSignedCpp = static_cast<L>(-1) < static_cast<L>(1);
 /// A C++ number. Operands that are numbers are taken by value, so that a local constexpr can be
 /// named in a lambda without captures.
 template <class L>
-concept Number =
+concept AnyLiteral =
     kIsCppInteger<L> || kSame<L, float> || kSame<L, double> || kSame<L, bool> || kSame<L, char>;
 template <class L, class T>
 concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>) ||
@@ -77,7 +77,7 @@ concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>
 
 /// A C++ number that is no literal of T. Operands admit it so that the cure can be named.
 template <class L, class T>
-concept OtherLiteral = Number<L> && !LiteralOf<L, T>;
+concept OtherLiteral = AnyLiteral<L> && !LiteralOf<L, T>;
 
 /// Refuses a literal, naming what to write.
 template <class T>
@@ -235,7 +235,7 @@ struct SameAs : In<T> {
   template <class S>
   SameAs(const Ref<T, S>& element, SourceLocation at = SourceLocation::current()) noexcept
       : In<T>(element, at) {}
-  template <detail::Number L>
+  template <detail::AnyLiteral L>
   SameAs(L literal, SourceLocation at = SourceLocation::current()) noexcept : In<T>(literal, at) {}
   SameAs(const In<T>& from) noexcept : In<T>(from) {}
   explicit SameAs(const detail::Argument& from) noexcept : In<T>(from) {}
