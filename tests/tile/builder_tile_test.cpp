@@ -29,8 +29,10 @@ BuiltKernel tile_reader(const TensorLayout& view, const Dims& tile, Padding padd
       "read_tile", target, params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
       [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
         const std::size_t rank = view.rank();
-        const TensorView<f32> from_view(in + view.offset(), extents(view.sizes()),
-                                        extents(view.strides()));
+        const std::vector<Extent> sizes = extents(view.sizes());
+        const std::vector<Extent> strides = extents(view.strides());
+        const std::vector<Extent> tile_sizes = extents(tile);
+        const TensorView<f32> from_view(in + view.offset(), std::span(sizes), std::span(strides));
         TileGroup block = TileGroup::block(k, threads);
         const Value<u32> x = k.ctaid_x();
         const Value<u32> y = k.ctaid_y();
@@ -45,7 +47,7 @@ BuiltKernel tile_reader(const TensorLayout& view, const Dims& tile, Padding padd
         const Value<u32> plane = k.mad_lo(z, blocks_y, y);
         const Value<u32> number = k.mad_lo(plane, blocks_x, x);
         const Value<u32> start = k.mul_lo(number, static_cast<std::uint32_t>(elements));
-        const TensorView<f32> to_view(out + start, extents(tile));
+        const TensorView<f32> to_view(out + start, std::span(tile_sizes));
         const Extent zero[] = {0, 0, 0};
         const TileOptions single{.each = Dims::filled(rank, 1)};
         TilePart<f32> from(block, from_view.tiles(tile, padding, dim_map), index, single);
