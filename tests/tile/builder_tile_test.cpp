@@ -29,8 +29,10 @@ BuiltKernel tile_reader(const TensorLayout& view, const Dims& tile, Padding padd
       "read_tile", target, params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
       [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
         const std::size_t rank = view.rank();
-        const TensorView<f32> from_view(in + view.offset(), extents(view.sizes()),
-                                        extents(view.strides()));
+        const std::vector<Extent> sizes = extents(view.sizes());
+        const std::vector<Extent> strides = extents(view.strides());
+        const std::vector<Extent> tile_sizes = extents(tile);
+        const TensorView<f32> from_view(in + view.offset(), std::span(sizes), std::span(strides));
         TileGroup block = TileGroup::block(k, threads);
         const Value<u32> x = k.ctaid_x();
         const Value<u32> y = k.ctaid_y();
@@ -45,7 +47,7 @@ BuiltKernel tile_reader(const TensorLayout& view, const Dims& tile, Padding padd
         const Value<u32> plane = k.mad_lo(z, blocks_y, y);
         const Value<u32> number = k.mad_lo(plane, blocks_x, x);
         const Value<u32> start = k.mul_lo(number, static_cast<std::uint32_t>(elements));
-        const TensorView<f32> to_view(out + start, extents(tile));
+        const TensorView<f32> to_view(out + start, std::span(tile_sizes));
         const Extent zero[] = {0, 0, 0};
         const TileOptions single{.each = Dims::filled(rank, 1)};
         TilePart<f32> from(block, from_view.tiles(tile, padding, dim_map), index, single);
@@ -298,6 +300,35 @@ TEST_CASE("a size that is known to hold the tile needs no bounds") {
   };
   CHECK(text({.at_least = 63}).find("setp") != std::string::npos);
   CHECK(text({.at_least = 64}).find("setp") == std::string::npos);
+}
+
+TEST_CASE("neighbours of a tensor of whole tiles are padded outside of it") {
+  const auto shifted = [](const Dims& shift) {
+    const BuiltKernel kernel = build_kernel(
+        "shifted", "sm_80", params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
+        [&](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
+          TileGroup warp = TileGroup::warp(k);
+          const TensorView<f32> view(in, {8, 8});
+          TilePart<f32> part(warp, view.tiles({8, 8}, Padding::Zero), {0, 0});
+          part.of(TensorView<f32>(out, {8, 8}).tiles({8, 8})).store(part.load_shifted(shift));
+        });
+    const std::vector<float> in = test::values(64, 5);
+    std::vector<float> wanted(64);
+    for (std::int64_t n = 0; n < 64; ++n) {
+      const std::int64_t i = n / 8 + shift[0];
+      const std::int64_t j = n % 8 + shift[1];
+      const bool inside = i >= 0 && i < 8 && j >= 0 && j < 8;
+      wanted[static_cast<std::size_t>(n)] = inside ? in[static_cast<std::size_t>(i * 8 + j)] : 0.0f;
+    }
+    std::vector<TileArgument> arguments{std::vector<float>(64, kOld), in};
+    const std::string findings = test::findings_of(test::run_tiles(kernel, {1}, 32, arguments));
+    CHECK(findings == "");
+    CHECK(arguments[0].memory == wanted);
+  };
+  for (const Dims& shift : {Dims{-1, 0}, Dims{1, 0}, Dims{0, -1}, Dims{0, 1}, Dims{2, -3}}) {
+    INFO(shift.text());
+    shifted(shift);
+  }
 }
 
 TEST_CASE("cp.async of 16 bytes fills in zeros at the edges") {

@@ -8,6 +8,7 @@
 #include "kernels/gemv.hpp"
 #include "kernels/stencil.hpp"
 #include "kernels/transpose.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "support/harness.hpp"
 #include "tile_rig.hpp"
 
@@ -306,6 +307,24 @@ TEST_CASE(
   CHECK(sectors(32, 1) == 128);
   // Every element in a sector of its own.
   CHECK(sectors(256, 8) == 1024);
+}
+
+TEST_CASE("kernels by tiles pass the gates") {
+  gates::GateOptions options;
+  options.block = {256, 1, 1};
+  options.origin = gates::CodeOrigin::Built;
+  const auto findings = [&](const BuiltKernel& kernel) {
+    std::string text;
+    for (const Finding& finding : gates::run(kernel.module(), options)) {
+      if (finding.severity != Severity::Note) text += to_text(finding) + "\n";
+    }
+    return text;
+  };
+  CHECK(findings(gemv_kernel(test::gemv_tiles)) == "");
+  CHECK(findings(plane_kernel(test::transpose_tiles)) == "");
+  CHECK(findings(plane_kernel(test::stencil_tiles)) == "");
+  CHECK(findings(gemm_kernel(test::GemmTiles{})) == "");
+  CHECK(findings(gemm_kernel(test::GemmTiles{{4}, 16})) == "");
 }
 
 TEST_CASE("kernels by tiles have at most half the lines of their twins") {

@@ -89,7 +89,6 @@ struct Extents {
   std::span<const Extent> all;
   Extents(std::initializer_list<Extent> list) noexcept : all(list.begin(), list.size()) {}
   Extents(std::span<const Extent> list) noexcept : all(list) {}
-  Extents(const std::vector<Extent>& list) noexcept : all(list.data(), list.size()) {}
 };
 
 [[nodiscard]] TensorData make_tensor(const PointerData& base, std::uint32_t bytes,

@@ -80,7 +80,7 @@ class PartData::State {
   void check_index(std::span<const Extent> index, SourceLocation site);
   void check_promise(const Extent& extent, SourceLocation site);
   void check_promises(SourceLocation site);
-  [[nodiscard]] bool needs_check(std::size_t dim, std::int64_t offset) const;
+  [[nodiscard]] bool needs_check(std::size_t dim) const;
   [[nodiscard]] const Extent& size_of(std::size_t dim) const;
   [[nodiscard]] const Extent& stride_of(std::size_t dim) const;
   [[nodiscard]] Value<u64> step_bytes(std::size_t dim, std::uint64_t count, SourceLocation site);
@@ -111,6 +111,7 @@ class PartData::State {
   GridData grid_;
   TileOptions options_;
   SpreadPlan plan_;
+  Dims shift_;                                     ///< of the accesses that are emitted
   std::array<std::int64_t, kMaxRank> tile_end_{};  ///< of a constant index; 0: of any
   std::array<Extent, kMaxRank> within_, first_;    ///< the thread's element, in the tile and tensor
   std::vector<Var<u32>> moving_;                   ///< first_ of the dim that `next` moves
@@ -470,10 +471,10 @@ void PartData::State::distances_between(const Dims& last, const Dims& offset, So
 
 // ---- bounds
 
-bool PartData::State::needs_check(std::size_t dim, std::int64_t offset) const {
+bool PartData::State::needs_check(std::size_t dim) const {
   const Extent& size = size_of(dim);
-  // A neighbour beyond the tile may be outside of any tensor.
-  if (offset < 0 || offset >= plan_.tile[dim]) return true;
+  // A neighbour of the tile may be outside of any tensor.
+  if (shift_[dim] != 0) return true;
   if (tile_end_[dim] > 0 && options_.along != static_cast<int>(dim) &&
       size.known().at_least >= static_cast<std::uint64_t>(tile_end_[dim])) {
     return false;
@@ -534,7 +535,7 @@ void PartData::State::range(TilePlace& place, SourceLocation site) {
     dims.push_back(along);
   }
   for (const std::size_t dim : dims) {
-    if (!needs_check(dim, place.offset[dim])) continue;
+    if (!needs_check(dim)) continue;
     if (!bound_dim(dim, place.offset[dim], place.in_range, place.guarded, site)) {
       place.never = true;
       return;
@@ -570,7 +571,7 @@ void PartData::State::prepare(SourceLocation site) {
     }
     for (std::size_t n = 0; n < offset.size(); ++n) {
       const std::size_t dim = plan_.order[n];
-      if ((moves && dim == along) || !needs_check(dim, offset[dim])) continue;
+      if ((moves && dim == along) || !needs_check(dim)) continue;
       if (!bound_dim(dim, offset[dim], place.in_range, place.guarded, site)) break;
     }
   }
@@ -580,6 +581,7 @@ void PartData::State::prepare(SourceLocation site) {
 
 std::vector<TilePlace> PartData::State::places(const Dims& shift, SourceLocation site) {
   // What an earlier call emitted may be in a body that is closed by now.
+  shift_ = shift;
   bounds_.clear();
   pointers_.clear();
   while (distances_.size() > fixed_distances_) distances_.pop_back();
