@@ -136,7 +136,7 @@ std::string expected(const std::string& file) {
 
 int main(int argc, char** argv) {
   const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (argc != 2 && !check) {
+  if (!check && (argc != 2 || argv[1][0] == '-')) {
     std::cerr << "usage: kernels_page [--check] FILE\n";
     return 2;
   }

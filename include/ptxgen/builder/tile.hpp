@@ -765,7 +765,7 @@ class TileProduct {
   KernelBuilder* k_;
   detail::SpreadPlan plan_;
   std::uint32_t depth_;
-  std::array<detail::Extent, 2> place_;
+  std::array<Extent, 2> place_;
   std::vector<detail::SharedCursor> cursors_;
   std::vector<Var<T>> sums_;
 };
