@@ -134,7 +134,7 @@ TEST_CASE("falsification 83: kernels are right for every remainder of a vector, 
       std::vector<std::uint64_t> values = kernel.default_values();
       std::copy(sizes.begin(), sizes.end(), values.begin());
       const Verification result = verify(place.launcher, place.context, kernel, values);
-      INFO(backend << " " << name << ", " << result.shape << ": " << result.error
+      INFO(backend << " " << name << ", " << result.shape << ": " << result.error_text()
                    << result.first_wrong);
       CHECK(result.ok());
     };

@@ -34,7 +34,7 @@ std::vector<std::uint64_t> smallest_case(const KernelDescription& kernel) {
   return best;
 }
 
-std::vector<float> numbers(std::size_t count, float step) {
+std::vector<float> samples(std::size_t count, float step) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = step * static_cast<float>(i % 41) - 1;
   return values;
@@ -57,7 +57,7 @@ TEST_CASE("falsification 82: the same backend is chosen every time") {
     CHECK(Device::open("host", test::host_settings(backend)).info().host == backend);
   }
   const test::Place place("host");
-  const Buffer<f32> a(place.context, numbers(100, 0.1f));
+  const Buffer<f32> a(place.context, samples(100, 0.1f));
   const Buffer<f32> c(place.context, std::size_t{100});
   for (int i = 0; i < 5; ++i) {
     const LaunchRecord record =
@@ -78,7 +78,7 @@ TEST_CASE("falsification 85: with every backend switched off in turn, what is le
     for (const KernelDescription& kernel : catalog()) {
       const Verification result =
           verify(place.launcher, place.context, kernel, smallest_case(kernel));
-      INFO(backend << " " << kernel.name << ", " << result.shape << ": " << result.error
+      INFO(backend << " " << kernel.name << ", " << result.shape << ": " << result.error_text()
                    << result.first_wrong);
       CHECK(result.ok());
     }
@@ -122,10 +122,10 @@ TEST_CASE("falsification 87: switching backends in a sequence leaves no trace") 
   for (const std::string& name : test::backends()) {
     places.push_back(std::make_unique<test::Place>("host", name));
   }
-  const Buffer<f32> a(emulator.context, numbers(kCount, 0.37f));
-  const Buffer<f32> b(emulator.context, numbers(kCount, 0.11f));
+  const Buffer<f32> a(emulator.context, samples(kCount, 0.37f));
+  const Buffer<f32> b(emulator.context, samples(kCount, 0.11f));
   const auto sequence = [&](const auto& place_of_step) {
-    const Buffer<f32> sum(emulator.context, numbers(kCount, 0));
+    const Buffer<f32> sum(emulator.context, samples(kCount, 0));
     for (std::size_t step = 0; step < 12; ++step) {
       const test::Place& place = place_of_step(step);
       if (step % 2 == 0) {
@@ -173,7 +173,7 @@ TEST_CASE("falsification 88: an empty input is refused as on the emulator, and l
       }
     }
     // Of a type there is no minimum to refuse: the launch does.
-    const Buffer<f32> one(host.context, numbers(1, 0));
+    const Buffer<f32> one(host.context, samples(1, 0));
     const auto refused = [&](const test::Place& place, const auto& kernel, const auto& operands) {
       return test::refusal([&] { place.launcher.launch(kernel, operands, place.stream); });
     };
@@ -187,9 +187,9 @@ TEST_CASE("falsification 88: an empty input is refused as on the emulator, and l
     CHECK(refused(host, none, product) == refused(emulator, none, product));
     CHECK(refused(host, none, product) != "no error");
     // No term: y is 0.
-    Buffer<f32> y(host.context, numbers(5, 0.5f));
+    Buffer<f32> y(host.context, samples(5, 0.5f));
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-      y.write(numbers(5, 0.5f));
+      y.write(samples(5, 0.5f));
       host.launcher.launch(GemvProblem{.k = 0, .n = 5, .layout = layout}, {.y = y}, host.stream);
       host.stream.synchronize();
       std::vector<float> result(5);
@@ -209,7 +209,7 @@ TEST_CASE("falsification 89: a single element, every kernel on every backend and
     for (const KernelDescription& kernel : catalog()) {
       const Verification result =
           verify(place.launcher, place.context, kernel, smallest_case(kernel));
-      INFO(name << " " << kernel.name << ", " << result.shape << ": " << result.error
+      INFO(name << " " << kernel.name << ", " << result.shape << ": " << result.error_text()
                 << result.first_wrong);
       CHECK(result.ok());
     }

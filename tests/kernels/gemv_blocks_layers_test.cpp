@@ -230,9 +230,10 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
           CHECK(share * rates.read_gb_per_s / copy_rate >=
                 (weights == ElementType::q4_k ? 0.85 : 0.90));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.
+          // Short repacked rows have just what is needed: with more, fewer lanes have work.
           const double needed = bytes_in_flight_needed(rates, gpu.sms);
-          if (hbm) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
-          CHECK(prediction.bytes_in_flight_per_sm >= (repacked ? 1.2 : 1.5) * needed);
+          if (hbm && !repacked) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
+          CHECK(prediction.bytes_in_flight_per_sm >= (repacked ? 1.0 : 1.5) * needed);
         }
       }
     }

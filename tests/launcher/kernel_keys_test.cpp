@@ -65,18 +65,28 @@ TEST_CASE("a parameter that does not specialise leaves the code as it is") {
   const ptx::Target& target = ptx::target("sm_90");
   for (const KernelDescription& kernel : catalog()) {
     if (kernel.family != nullptr) continue;
-    const std::vector<std::uint64_t> values = kernel.default_values();
-    const std::string code = ptx::print(kernel.build(values, target));
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::vector<std::uint64_t> defaults = kernel.default_values();
+    for (std::size_t i = 0; i < defaults.size(); ++i) {
       const ParameterInfo& info = kernel.parameters[i];
       INFO(kernel.name << ", parameter " << info.name);
-      std::vector<std::uint64_t> changed = values;
+      const auto accepts = [&](const std::vector<std::uint64_t>& values) {
+        return refusal([&] { (void)kernel.build(values, target); }) == "accepted";
+      };
+      std::vector<std::uint64_t> values = defaults;
+      std::vector<std::uint64_t> changed = defaults;
       changed[i] = another(info);
       // Rows of whole blocks do not take one element more.
-      if (refusal([&] { (void)kernel.build(changed, target); }) != "accepted") {
-        changed[i] = 2 * values[i];
+      if (!accepts(changed)) changed[i] = 2 * defaults[i];
+      // An option of some types, which the default is none of.
+      for (const std::vector<std::uint64_t>& one : kernel.cases()) {
+        if (changed[i] != defaults[i] && accepts(changed)) break;
+        values = changed = one;
+        values[i] = defaults[i];
+        if (!accepts(values)) changed[i] = defaults[i];
       }
-      CHECK((ptx::print(kernel.build(changed, target)) == code) == !info.specializes);
+      REQUIRE(changed[i] != values[i]);
+      CHECK((ptx::print(kernel.build(changed, target)) ==
+             ptx::print(kernel.build(values, target))) == !info.specializes);
     }
   }
 }

@@ -333,8 +333,7 @@ int bench(const Options& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
-                         options.rounds, options.cold, options.seed, options.device,
-                         options.json});
+                         options.rounds, options.cold, options.seed, options.device, options.json});
   }
   return measure_op(with_defaults(options));
 }

@@ -78,7 +78,7 @@ nlohmann::json as_json(const Done& done, const std::string& device) {
           {"max_error", result.max_error},
           {"nmse", result.nmse},
           {"findings", result.findings},
-          {"error", result.error ? result.error->what() : ""}};
+          {"error", result.error_text()}};
 }
 
 std::string as_text(const std::vector<Done>& all, const std::string& device) {

@@ -62,6 +62,7 @@ GemvPlan BatchedGemv::single() const {
 // With fewer warps in a block, x of more rows fits its shared memory.
 GemvPlan BatchedGemv::plan(const ptx::Target& target) const {
   GemvPlan wide = single();
+  ptxgen::check(wide.problem);
   // There the assembler spills with two rows of q8_0.
   if (target.sm < 90 && weights == ElementType::q8_0) {
     wide.rows = 1;

@@ -12,6 +12,7 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -55,9 +56,17 @@ struct Matrix {
   const std::byte* memory;
   std::uint64_t pitch;  // elements from row to row
   std::uint64_t k;
+  bool repacked = false;
 
   [[nodiscard]] const std::byte* row(std::uint64_t j) const {
     return memory + bytes(type, j * pitch);
+  }
+  // A row of blocks as stored; that of repacked rows is in `space`.
+  [[nodiscard]] const std::byte* blocks(std::uint64_t j, std::vector<std::byte>& space) const {
+    if (!repacked) return row(j);
+    const auto size = static_cast<std::size_t>(repacked_bytes(type, k));
+    space = unpack_rows(type, k, {memory + j * size, size});
+    return space.data();
   }
 };
 
@@ -65,7 +74,8 @@ struct Matrix {
 void row_times(const HostVectors& vectors, const Matrix& matrix, std::uint64_t row, const float* x,
                std::size_t count, float* sums) {
   float lanes[kTogether][kDotLanes] = {};
-  const std::byte* const weights = matrix.row(row);
+  std::vector<std::byte> space;
+  const std::byte* const weights = matrix.blocks(row, space);
   const bool blocks = is_block_format(matrix.type);
   float unpacked[kUnpacked];
   const std::uint64_t step = blocks ? kUnpacked : std::max<std::uint64_t>(1, matrix.k);
@@ -141,7 +151,7 @@ void finish(const HostRun& run, const GemvProblem& p, const GemvOperands& o, std
 void gemv(const GemvProblem& p, const GemvOperands& o, const HostRun& run) {
   const HostVectors& vectors = *run.vectors();
   const FloatVector x(run, p.x, o.x, p.k);
-  const Matrix matrix{p.weights, run.at<std::byte>(o.a), p.leading_dimension(), p.k};
+  const Matrix matrix{p.weights, run.at<std::byte>(o.a), p.leading_dimension(), p.k, p.repacked};
   if (p.layout == GemvLayout::R) {
     pieces_of(run, p.n, bytes(p.weights, p.k), 1, kHostPiece,
               [&](std::uint64_t first, std::size_t count) {
@@ -197,12 +207,12 @@ void Describe<GemvGroup>::host(const K& k, const O& o, const HostRun& run) {
     std::uint32_t n;
   };
   const auto part = [&](ElementType type, const DeviceRange& w, const DeviceRange& y,
-                        const DeviceRange& bias, std::uint32_t n) {
-    return Part{{type, run.at<std::byte>(w), k.k, k.k}, y, bias, n};
+                        const DeviceRange& bias, std::uint32_t n, std::uint32_t i) {
+    return Part{{type, run.at<std::byte>(w), k.k, k.k, k.is_repacked(i)}, y, bias, n};
   };
-  const Part parts[] = {part(k.w0, o.w0, o.y0, o.bias0, k.n0),
-                        part(k.w1, o.w1, o.y1, o.bias1, k.n1),
-                        part(k.w2, o.w2, o.y2, o.bias2, k.n2)};
+  const Part parts[] = {part(k.w0, o.w0, o.y0, o.bias0, k.n0, 0),
+                        part(k.w1, o.w1, o.y1, o.bias1, k.n1, 1),
+                        part(k.w2, o.w2, o.y2, o.bias2, k.n2, 2)};
   const auto sums_of = [&](const Part& of, std::uint64_t first, std::size_t count, float* sums) {
     rows_times(vectors, of.matrix, first, count, x.data(), sums);
     if (k.bias) add_array(vectors, {run, k.y, of.bias}, first, count, sums);
@@ -231,7 +241,7 @@ void Describe<GemvGroup>::host(const K& k, const O& o, const HostRun& run) {
 void Describe<BatchedGemv>::host(const K& k, const O& o, const HostRun& run) {
   const HostVectors& vectors = *run.vectors();
   const FloatVector x(run, k.x, o.x, std::uint64_t{k.k} * o.m_dim);
-  const Matrix matrix{k.weights, run.at<std::byte>(o.w), k.k, k.k};
+  const Matrix matrix{k.weights, run.at<std::byte>(o.w), k.k, k.k, k.repacked};
   const HostArray y(run, k.y, o.y);
   run.for_parts(k.n, bytes(k.weights, k.k), 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t j = begin; j < end; ++j) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -58,7 +59,11 @@ void run_reference(const KernelDescription& kernel, const void* spec, const void
     if (!kernel.is_present_of(spec, i)) continue;
     if (is_memory(info.role)) {
       const OperandUse use = kernel.use_of(spec, operands, i);
-      std::vector<double> values = to_values(use.type, elements_of(use, run));
+      const RepackedRows rows = kernel.repacked_of(spec, i);
+      std::vector<double> values =
+          rows.columns == 0
+              ? to_values(use.type, elements_of(use, run))
+              : to_values(rows.type, unpack_rows(rows.type, rows.columns, elements_of(use, run)));
       if (!kernel.is_read_of(spec, i)) std::fill(values.begin(), values.end(), 0.0);
       host.all.push_back({info.name, std::move(values), {}});
     } else if (info.role == ArgumentRole::Scalar) {

@@ -163,6 +163,19 @@ void unpack_row(ElementType type, std::uint64_t values, std::span<const std::byt
   });
 }
 
+std::vector<std::byte> unpack_rows(ElementType type, std::uint64_t values,
+                                   std::span<const std::byte> rows) {
+  const auto from = static_cast<std::size_t>(repacked_bytes(type, values));
+  const auto to = static_cast<std::size_t>(bytes(type, values));
+  const std::size_t number = rows.size() / from;
+  std::vector<std::byte> blocks(number * to);
+  for (std::size_t row = 0; row < number; ++row) {
+    unpack_row(type, values, rows.subspan(row * from, from),
+               std::span(blocks).subspan(row * to, to));
+  }
+  return blocks;
+}
+
 BuiltKernel Repack::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(

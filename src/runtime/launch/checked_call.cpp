@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "runtime/launch/output_check.hpp"
 #include "runtime/launch/random_operands.hpp"
@@ -73,7 +74,7 @@ void add_memory(RandomCall& call, const Context& context, const KernelDescriptio
   const auto elements = memory->elements(memory->before);
   const RepackedRows rows = kernel.repacked_of(spec, i);
   const std::vector<std::byte> stored =
-      rows.columns != 0 ? stored_blocks(rows, elements) : std::vector<std::byte>();
+      rows.columns != 0 ? unpack_rows(rows.type, rows.columns, elements) : std::vector<std::byte>();
   const ElementType type = rows.columns != 0 ? rows.type : memory->type;
   const std::span<const std::byte> plain = rows.columns != 0 ? stored : elements;
   std::vector<double> values = to_values(type, plain);

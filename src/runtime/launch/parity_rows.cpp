@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/kernels/quantization/repack.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/checked_call.hpp"
@@ -244,7 +245,8 @@ void ParityRows::compare_with_reference(std::uint32_t row, Verification& result)
     }
     const bool repacked = operand.repacked.columns != 0;
     const std::vector<std::byte> elements =
-        repacked ? stored_blocks(operand.repacked, elements_[i]) : rows_of(i, row, 1);
+        repacked ? unpack_rows(operand.repacked.type, operand.repacked.columns, elements_[i])
+                 : rows_of(i, row, 1);
     const ElementType type = repacked ? operand.repacked.type : operand.type;
     std::vector<double> numbers = to_values(type, elements);
     if (operand.written) std::fill(numbers.begin(), numbers.end(), 0.0);

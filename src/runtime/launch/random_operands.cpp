@@ -52,19 +52,6 @@ std::vector<std::byte> random_elements(const RepackedRows& rows, std::uint64_t c
   return repacked;
 }
 
-std::vector<std::byte> stored_blocks(const RepackedRows& rows,
-                                     std::span<const std::byte> repacked) {
-  const auto from = static_cast<std::size_t>(repacked_bytes(rows.type, rows.columns));
-  const auto to = static_cast<std::size_t>(bytes(rows.type, rows.columns));
-  const std::size_t number = repacked.size() / from;
-  std::vector<std::byte> blocks(number * to);
-  for (std::size_t row = 0; row < number; ++row) {
-    unpack_row(rows.type, rows.columns, repacked.subspan(row * from, from),
-               std::span(blocks).subspan(row * to, to));
-  }
-  return blocks;
-}
-
 double random_scalar(const ArgumentInfo& info, std::uint64_t seed) {
   const bool integral = ptx::kind(info.scalar) != ptx::TypeKind::Float;
   const double number = random_between(1, info, integral, seed)[0];

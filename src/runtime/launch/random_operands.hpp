@@ -17,9 +17,6 @@ namespace ptxgen::inline v0 {
 /// The same of repacked rows, `count` bytes.
 [[nodiscard]] std::vector<std::byte> random_elements(const RepackedRows& rows, std::uint64_t count,
                                                      const ArgumentInfo& info, std::uint64_t seed);
-/// The blocks of repacked rows as they were stored.
-[[nodiscard]] std::vector<std::byte> stored_blocks(const RepackedRows& rows,
-                                                   std::span<const std::byte> repacked);
 /// A scalar operand, as its type holds it.
 [[nodiscard]] double random_scalar(const ArgumentInfo& info, std::uint64_t seed);
 

@@ -175,9 +175,9 @@ def part_settings():
     check(lines[0].startswith("1 "), f"{lines}")
     check("PTXGEN_EMULATED_PTX=nine is not a PTX version" in said, said)
     done = on_standin(sys.executable, "-c", "import ctypes\n"
-                      "print(ctypes.CDLL('libcuda.so.1').cuMemcpy3D_v2(None))")
+                      "print(ctypes.CDLL('libcuda.so.1').cuArrayCreate_v2(None))")
     check(done.stdout == "801\n", done.stdout)
-    check("cuMemcpy3D_v2: the emulated driver has no such function" in done.stderr, done.stderr)
+    check("cuArrayCreate_v2: the emulated driver has no such function" in done.stderr, done.stderr)
 
 
 FINDING = r"""ptxgen emulated driver: error: <module>:11: error: thread reads 4 bytes at offset 0x4 of \

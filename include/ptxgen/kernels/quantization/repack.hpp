@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/kernels/describe.hpp"
@@ -42,6 +43,10 @@ void repack_row(ElementType type, std::uint64_t values, std::span<const std::byt
 /// The reverse, which ignores the bytes between arrays. Throws as `repack_row`.
 void unpack_row(ElementType type, std::uint64_t values, std::span<const std::byte> row,
                 std::span<std::byte> blocks);
+/// The blocks, as they were stored, of all of `rows`, whole rows of `values` values that follow one
+/// another. Throws as `unpack_row`.
+[[nodiscard]] std::vector<std::byte> unpack_rows(ElementType type, std::uint64_t values,
+                                                 std::span<const std::byte> rows);
 
 inline constexpr Word<ElementType> kRepackedTypes[] = {
     {"q4_0", ElementType::q4_0}, {"q4_1", ElementType::q4_1}, {"q5_0", ElementType::q5_0},

@@ -46,6 +46,8 @@ struct Verification {
   [[nodiscard]] bool ok() const noexcept {
     return compared != 0 && wrong == 0 && outside == 0 && findings.empty() && !error;
   }
+  /// Of `error`; empty if there is none.
+  [[nodiscard]] const char* error_text() const noexcept { return error ? error->what() : ""; }
 };
 
 /// Launches the kernel on random inputs and compares each output with the reference. Outputs are
