@@ -7,7 +7,7 @@
 #include "cli_common/program.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 

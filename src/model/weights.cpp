@@ -6,7 +6,7 @@
 #include "model/format.hpp"
 #include "model/tensors.hpp"
 #include "ptxgen/kernels/host_values.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::model {

@@ -45,8 +45,6 @@ USERS = {
                      "src/runtime/launch/families.cpp",
                      "src/runtime/launch/launcher.cpp", "src/runtime/launch/tuned_json.cpp",
                      "src/runtime/launch/tuned_plans.cpp", "src/runtime/launch/tuned_plans.hpp"]),
-    "Repack": ("the layout of repacked weights is in its header",
-               ["src/cli_common/gemv_problem.cpp", "src/runtime/launch/random_operands.cpp"]),
     "Vadd": ("an operation of ptxgen bench, its default",
              [*BENCH, "src/cli/commands/bench.cpp"]),
     "Copy": ("an operation of ptxgen bench; the code of an error",

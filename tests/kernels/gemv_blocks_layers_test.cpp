@@ -13,7 +13,7 @@
 #include "ptxgen/kernels/gemv/batched.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/model/rates.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/harness.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "ptx/dice.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 
 namespace ptxgen::test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "gemv_blocks_run.hpp"
 #include "ptx/dice.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ptx/dice.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "support/half.hpp"
 

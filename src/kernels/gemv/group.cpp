@@ -9,7 +9,7 @@
 #include "kernels/parts/geometry.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 

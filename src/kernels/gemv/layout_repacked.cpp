@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/gemv/block_warp.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 
 namespace ptxgen::inline v0::gemv {
 

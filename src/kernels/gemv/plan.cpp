@@ -9,7 +9,7 @@
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"

@@ -5,7 +5,7 @@
 #include "kernels/gemv/model.hpp"
 #include "kernels/gemv/partition.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 
 namespace ptxgen::inline v0::gemv {
 

@@ -12,7 +12,7 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ptxgen/kernels/host_values.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ptxgen/kernels/host_values.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "runtime/launch/output_check.hpp"
 #include "runtime/launch/random_operands.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ptxgen/kernels/host_values.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/checked_call.hpp"

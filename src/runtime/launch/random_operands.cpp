@@ -6,7 +6,7 @@
 #include "kernels/quantization/random_blocks.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
-#include "ptxgen/kernels/quantization/repack.hpp"
+#include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "support/random_values.hpp"
 
 namespace ptxgen::inline v0 {
