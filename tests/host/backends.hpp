@@ -1,40 +1,15 @@
 // tests/host/backends.hpp - the backends of the host on this machine
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ptxgen/kernels/host.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
-#include "ptxgen/support/log.hpp"
+#include "support/log_of_test.hpp"
 
 namespace ptxgen::test {
-
-/// While one lives, what is made without a log of its own writes into it, from level info on.
-class InfoLog {
- public:
-  InfoLog() {
-    set_default_log(Log(LogLevel::Info, {[](void* user, LogLevel, std::string_view message) {
-                                           auto& self = *static_cast<InfoLog*>(user);
-                                           const std::lock_guard lock(self.mutex_);
-                                           self.text_ += std::string(message) + "\n";
-                                         },
-                                         this, nullptr}));
-  }
-  InfoLog(const InfoLog&) = delete;
-  InfoLog& operator=(const InfoLog&) = delete;
-  ~InfoLog() { reset_default_log(); }
-  [[nodiscard]] std::string text() const {
-    const std::lock_guard lock(mutex_);
-    return text_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::string text_;
-};
 
 /// Nothing from the environment or the disk.
 [[nodiscard]] inline Settings host_settings(std::string_view backend) {

@@ -30,7 +30,7 @@ std::vector<float> values_of(const Buffer<f32>& buffer) {
 }  // namespace
 
 TEST_CASE("the host is listed, opened by name, and says what runs its kernels") {
-  const test::InfoLog log;
+  const test::LogOfTest log;
   const Settings settings = test::host_settings("scalar");
   const std::vector<DeviceInfo> all = Device::list(settings);
   REQUIRE(all.size() >= 2);
@@ -43,7 +43,7 @@ TEST_CASE("the host is listed, opened by name, and says what runs its kernels") 
                        "the emulator"));
   for (const std::string& backend : test::backends()) {
     if (backend == "scalar") continue;
-    const test::InfoLog own;
+    const test::LogOfTest own;
     static_cast<void>(Device::open("host", test::host_settings(backend)));
     CHECK(test::contains(own.text(), "device host: described kernels run with " + backend +
                                          " vectors, others as their fp64 references"));
@@ -51,7 +51,7 @@ TEST_CASE("the host is listed, opened by name, and says what runs its kernels") 
 }
 
 TEST_CASE("auto:host is the host where there is no GPU, and says why") {
-  const test::InfoLog log;
+  const test::LogOfTest log;
   const Settings settings = test::host_settings("auto");
   CHECK(Device::open("auto:host", settings).info().kind == DeviceKind::Host);
   CHECK(test::contains(log.text(), "no GPU, so device 'auto:host' is the host (no NVIDIA driver "));

@@ -1,7 +1,6 @@
 // tests/launcher/rig.hpp - a launcher over a driver with some calls replaced
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -9,33 +8,9 @@
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/support/error.hpp"
-#include "ptxgen/support/log.hpp"
+#include "support/log_of_test.hpp"
 
 namespace ptxgen::test {
-
-/// While one lives, objects that are made without a log of their own write into it.
-class LogOfTest {
- public:
-  LogOfTest() {
-    set_default_log(Log(LogLevel::Info, {[](void* user, LogLevel, std::string_view message) {
-                                           auto& self = *static_cast<LogOfTest*>(user);
-                                           const std::lock_guard lock(self.mutex_);
-                                           self.text_ += std::string(message) + "\n";
-                                         },
-                                         this, nullptr}));
-  }
-  LogOfTest(const LogOfTest&) = delete;
-  LogOfTest& operator=(const LogOfTest&) = delete;
-  ~LogOfTest() { reset_default_log(); }
-  [[nodiscard]] std::string text() const {
-    const std::lock_guard lock(mutex_);
-    return text_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::string text_;
-};
 
 /// Nothing from the environment or the disk.
 [[nodiscard]] inline LauncherOptions plain_options() {
