@@ -25,8 +25,7 @@ class Call {
         operands.push_back({info.name, {}, random_scalar(info, i)});
       } else if (is_memory(info.role)) {
         const ElementType type = kernel.type_of(spec_.get(), i);
-        const std::vector<std::byte> elements =
-            random_elements(type, kernel.elements_of(spec_.get(), i), info, i + 1);
+        const std::vector<std::byte> elements = elements_of(i, type);
         Memory& memory = memory_.emplace_back();
         memory.before = elements;
         memory.now.reset(new std::byte[elements.size()]);
@@ -59,6 +58,18 @@ class Call {
   [[nodiscard]] std::string shape() const { return shape_text(kernel_, spec_.get()); }
 
  private:
+  // Random in the range of what a kernel reads.
+  [[nodiscard]] std::vector<std::byte> elements_of(std::size_t i, ElementType type) const {
+    const std::uint64_t count = kernel_.elements_of(spec_.get(), i);
+    const ArgumentInfo& info = kernel_.arguments[i];
+    if (!kernel_.is_read_of(spec_.get(), i)) {
+      return std::vector(static_cast<std::size_t>(bytes(type, count)), std::byte{0xff});
+    }
+    const RepackedRows rows = kernel_.repacked_of(spec_.get(), i);
+    if (rows.columns != 0) return random_elements(rows, count, info, i + 1);
+    return random_elements(type, count, info, i + 1);
+  }
+
   struct Memory {
     std::vector<std::byte> before;
     std::unique_ptr<std::byte[]> now;
