@@ -34,8 +34,9 @@ T read_at(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 void append(std::vector<std::byte>& bytes, const void* from, std::size_t size) {
-  const auto* begin = static_cast<const std::byte*>(from);
-  bytes.insert(bytes.end(), begin, begin + size);
+  const std::size_t at = bytes.size();
+  bytes.resize(at + size);
+  std::memcpy(bytes.data() + at, from, size);
 }
 
 }  // namespace
