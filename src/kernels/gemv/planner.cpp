@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "kernels/gemv/model.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -37,12 +38,14 @@ constexpr double kRingHandicap = 1.01;
 // where those do not share DRAM as the law says.
 constexpr double kUnshared = 1.1;
 
-// Bytes in flight on a multiprocessor that make up for loads which take longer than the law says:
-// 1.5 times what the full rate needs, and 40 KB on GPUs with HBM. Fewer are a handicap.
+// Bytes of blocks in flight on a multiprocessor that make up for loads which take longer than the
+// law says, which was fitted to loads of floats: 1.5 times what the full rate needs, and 40 KB on
+// GPUs with HBM. Fewer are a handicap.
 constexpr double kFlightMargin = 1.5;
 constexpr double kHbmFlight = 40'000;
 constexpr double kLowFlightHandicap = 1.02;
-double wanted_in_flight(const ptx::Gpu& gpu) {
+double wanted_in_flight(const GemvProblem& problem, const ptx::Gpu& gpu) {
+  if (!is_block_format(problem.weights)) return 0;
   const double needed = gemv::bytes_in_flight_needed(gpu, rates_of(gpu));
   return std::max(kFlightMargin * needed, gpu.dram == ptx::Dram::HBM ? kHbmFlight : 0);
 }
@@ -67,8 +70,8 @@ auto rank_of(const Ranked& ranked, const Limits& limits) {
                     plan.load_bytes, plan.cluster, plan.stages);
 }
 
-void sort(std::vector<Ranked>& list, const ptx::Gpu& gpu) {
-  Limits limits{std::numeric_limits<double>::infinity(), wanted_in_flight(gpu)};
+void sort(std::vector<Ranked>& list, const GemvProblem& problem, const ptx::Gpu& gpu) {
+  Limits limits{std::numeric_limits<double>::infinity(), wanted_in_flight(problem, gpu)};
   for (const Ranked& ranked : list) {
     if (ranked.forecast.prediction.blocks_per_sm == 0) continue;
     limits.unshared_us = std::min(limits.unshared_us, kUnshared * ranked.forecast.unshared_us);
@@ -155,9 +158,9 @@ std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem, const ptx
     list.push_back(
         {plan, gemv::forecast(plan, gpu, rates, weights, gemv::divide_roughly(plan, gpu.sms))});
   }
-  sort(list, gpu);
+  sort(list, problem, gpu);
   list = short_list(std::move(list), gpu, rates);
-  sort(list, gpu);
+  sort(list, problem, gpu);
   std::vector<GemvCandidate> candidates;
   for (const Ranked& ranked : list) {
     candidates.push_back({ranked.plan, ranked.forecast.prediction, reason(ranked, gpu, rates)});
