@@ -1,4 +1,4 @@
-// ptxgen/builder/arithmetic.hpp - instruction-level API: arithmetic, logic, comparison, conversion
+// ptxgen/builder/arithmetic.hpp - instructions on numbers; long because each has its methods here
 #pragma once
 
 #include "ptxgen/builder/core.hpp"
