@@ -1,5 +1,4 @@
-// src/emulator/vector/memory_hot.cpp - fast ld and st; long because one unit is compiled for each
-// ISA
+// src/emulator/vector/memory_hot.cpp - fast ld and st; long because one unit is built per ISA
 //
 // Compiled once for each instruction set, in a namespace of its own. This file must not instantiate
 // functions with external linkage, neither of the standard library nor inline functions of ptxgen:
