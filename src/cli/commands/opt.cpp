@@ -14,7 +14,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct OptArguments {
   std::string file;
   std::string output;
   PassChoice passes;
@@ -31,7 +31,7 @@ void print_dumps(const optimize::PipelineReport& report) {
   }
 }
 
-void opt(const Options& options) {
+void opt(const OptArguments& options) {
   optimize::PassOptions how = options.passes.options();
   how.explain = options.explain || options.json;
   how.dump = options.dump;
@@ -58,7 +58,7 @@ void opt(const Options& options) {
 }  // namespace
 
 void add_opt(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptArguments>();
   Command command(app, "opt", "Run optimisation passes on any PTX");
   command.footer(
       "Example: ptxgen opt kernel.ptx --passes fma_fusion,cleanup --explain -o fast.ptx");

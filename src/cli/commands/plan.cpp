@@ -18,7 +18,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct PlanArguments {
   std::string kernel;
   std::vector<std::string> settings;
   std::string gpu;
@@ -117,7 +117,7 @@ std::string as_text(const LibraryKernel& kernel, const ptx::Gpu& gpu,
 }
 
 // The ranking of a family's plans.
-std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
+std::string gemv_ranking(const PlanArguments& options, const ptx::Gpu& gpu) {
   const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   const std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu);
   const std::size_t shown = std::min<std::size_t>(ranking.size(), options.top);
@@ -126,7 +126,7 @@ std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
 }
 
 // The one way to launch a kernel that is no family.
-std::string single_plan(const Options& options, const ptx::Gpu& gpu) {
+std::string single_plan(const PlanArguments& options, const ptx::Gpu& gpu) {
   const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
   const ErasedValue spec = kernel.entry->make_spec(kernel.values);
   const LaunchGeometry geometry = kernel.entry->geometry_of(spec.get(), gpu);
@@ -135,7 +135,7 @@ std::string single_plan(const Options& options, const ptx::Gpu& gpu) {
                       : as_text(kernel, gpu, geometry, cost);
 }
 
-void plan_command(const Options& options) {
+void plan_command(const PlanArguments& options) {
   const KernelDescription* const kernel = find_kernel(options.kernel);
   const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
   const bool gemv = kernel != nullptr && kernel->type == kDescription<GemvProblem>.type;
@@ -145,7 +145,7 @@ void plan_command(const Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanArguments>();
   Command command(
       app, "plan",
       "Say how a kernel would be launched on a GPU; for gemv rank the ways, with predicted times");

@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kStream = "stream";
 constexpr std::string_view kTermNames[] = {"launch", "blocks", "latency", "dram", "l2"};
 
-struct Options {
+struct PredictArguments {
   std::string kernel;
   std::vector<std::string> settings;
   std::string gpu;
@@ -92,7 +92,7 @@ std::uint32_t checked(const char* option, std::uint64_t value, std::uint64_t low
   return static_cast<std::uint32_t>(value);
 }
 
-LaunchWork stream_work(const Options& options, const ptx::Gpu& gpu) {
+LaunchWork stream_work(const PredictArguments& options, const ptx::Gpu& gpu) {
   constexpr std::uint64_t kMany = std::uint64_t{1} << 31;
   LaunchWork work;
   work.blocks = checked("--blocks", options.blocks, 1, kMany);
@@ -115,7 +115,8 @@ LaunchWork stream_work(const Options& options, const ptx::Gpu& gpu) {
 }
 
 // The first choice of the planner.
-Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const PredictOptions& how) {
+Predicted predicted_gemv(const PredictArguments& options, const ptx::Gpu& gpu,
+                         const PredictOptions& how) {
   const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   if (how.warm) throw UsageError("--warm: a GEMV is predicted with cold weights; leave it out");
   GemvPlan plan = plan_gemv(problem, gpu);
@@ -147,7 +148,8 @@ Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const Pred
   return result;
 }
 
-nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu, const Options& options) {
+nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu,
+                       const PredictArguments& options) {
   nlohmann::json terms = nlohmann::json::object();
   for (const auto& [name, us] : result.terms) terms[std::string(name)] = us;
   return {{"subject", result.subject},
@@ -163,7 +165,7 @@ nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu, const Optio
           {"unproved", unproved(boundary_of(options.boundary))}};
 }
 
-std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options& options) {
+std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const PredictArguments& options) {
   const std::string source = rates_of(gpu).measured ? "" : ", whose own rates were never measured";
   std::string text = format_text(
       "{} on {}{}\n{}\n\npredicted: {:.2f} us, {:.2f} to {:.2f} by the largest error seen ({:.0f} "
@@ -181,7 +183,7 @@ std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options&
   return text;
 }
 
-Predicted predicted(const Options& options, const ptx::Gpu& gpu) {
+Predicted predicted(const PredictArguments& options, const ptx::Gpu& gpu) {
   const PredictOptions how{boundary_of(options.boundary), options.warm};
   if (options.kernel == kStream) {
     if (!options.settings.empty()) throw UsageError("predict stream takes no -p");
@@ -197,7 +199,7 @@ Predicted predicted(const Options& options, const ptx::Gpu& gpu) {
                    launch_work(*chosen.entry, chosen.values, gpu), gpu, how);
 }
 
-void predict_command(const Options& options) {
+void predict_command(const PredictArguments& options) {
   const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
   const Predicted result = predicted(options, gpu);
   write_output(options.output, options.json ? text_of(as_json(result, gpu, options))
@@ -207,7 +209,7 @@ void predict_command(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictArguments>();
   Command command(app, "predict",
                   "Predict the time of a launch on a GPU: its terms, the largest, the error of "
                   "such predictions");
