@@ -2,6 +2,7 @@
 #include "lowered.hpp"
 
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -167,9 +168,10 @@ Value apply(std::vector<Value> from, Compute compute) {
 /// All paths of one thread.
 class Execution {
  public:
-  Execution(const ptx::Module& module, const ptx::Function& function, const Launch& launch,
-            std::uint32_t block, std::uint32_t thread, Locations& locations)
-      : module_(module),
+  Execution(std::shared_ptr<const ptx::Module> module, const ptx::Function& function,
+            const Launch& launch, std::uint32_t block, std::uint32_t thread, Locations& locations)
+      : owner_(std::move(module)),
+        module_(*owner_),
         function_(function),
         launch_(launch),
         block_(block),
@@ -182,7 +184,7 @@ class Execution {
     }
     std::uint64_t offset = 0;
     for (const ptx::Variable& variable : function.variables) lay_out(variable, offset);
-    for (const ptx::Variable& variable : module.variables) lay_out(variable, offset);
+    for (const ptx::Variable& variable : module_.variables) lay_out(variable, offset);
   }
 
   std::vector<ThreadState> run() {
@@ -334,10 +336,11 @@ class Execution {
     std::vector<Value> from;
     for (std::size_t i = results; i < operands.size(); ++i) from.push_back(source(state, s, i));
     for (std::size_t result = 0; result < results; ++result) {
-      const auto of = [this, &s, results, result](const std::vector<std::uint64_t>& numbers) {
+      const auto of = [owner = owner_, &function = function_, &s, results,
+                       result](const std::vector<std::uint64_t>& numbers) {
         std::vector<std::optional<std::uint64_t>> known(results);
         known.insert(known.end(), numbers.begin(), numbers.end());
-        const analysis::Outcome outcome = analysis::evaluate(function_, s, known);
+        const analysis::Outcome outcome = analysis::evaluate(function, s, known);
         if (outcome.kind != analysis::Outcome::Kind::Values) {
           throw std::runtime_error("an instruction that cannot be computed here");
         }
@@ -473,9 +476,8 @@ class Execution {
     const Value read = Value::of_read(static_cast<std::uint32_t>(state.path.events.size()));
     const Modifier how = s.get(Field::AtomicOp);
     if (how != Modifier::cas) {
-      event.value = apply({read, source(state, s, at + 1)}, [how, type](const auto& v) {
-        return combine(how, type, v[0], v[1]);
-      });
+      event.value = apply({read, source(state, s, at + 1)},
+                          [how, type](const auto& v) { return combine(how, type, v[0], v[1]); });
       return;
     }
     const Value equal = apply({read, source(state, s, at + 1)},
@@ -491,6 +493,7 @@ class Execution {
     event.value = source(state, s, at + 2);
   }
 
+  std::shared_ptr<const ptx::Module> owner_;  ///< values refer to instructions
   const ptx::Module& module_;
   const ptx::Function& function_;
   const Launch& launch_;
@@ -549,14 +552,15 @@ class Phases {
 }  // namespace
 
 Program read_program(const ptx::Module& module, std::string_view kernel, const Launch& launch) {
-  const ptx::Function* const function = module.find_function(kernel);
+  const auto owner = std::make_shared<const ptx::Module>(module);
+  const ptx::Function* const function = owner->find_function(kernel);
   if (function == nullptr) throw std::runtime_error("no kernel '" + std::string(kernel) + "'");
   Program program;
   Locations locations(launch.words);
   Phases phases(launch.threads);
   for (std::uint32_t block = 0; block < launch.blocks; ++block) {
     for (std::uint32_t number = 0; number < launch.threads; ++number) {
-      auto paths = Execution(module, *function, launch, block, number, locations).run();
+      auto paths = Execution(owner, *function, launch, block, number, locations).run();
       phases.number(paths);
       Thread thread;
       thread.place = {launch.device.empty() ? 0 : launch.device[block], block / launch.cluster,

@@ -13,10 +13,10 @@ namespace ptxgen::litmus {
 /// A launch of a kernel whose only parameter is the address of `words` u32 in global memory.
 struct Launch {
   std::uint32_t blocks = 1;
-  std::uint32_t threads = 1;        ///< of a block
-  std::uint32_t cluster = 1;        ///< blocks of a cluster
+  std::uint32_t threads = 1;          ///< of a block
+  std::uint32_t cluster = 1;          ///< blocks of a cluster
   std::vector<std::uint32_t> device;  ///< of each block; empty: one device
-  std::uint32_t words = 1;          ///< initially 0
+  std::uint32_t words = 1;            ///< initially 0
 };
 
 /// What each thread of the launch does to memory. Locations 0 to words-1 of the program are the

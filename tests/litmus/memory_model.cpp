@@ -111,9 +111,7 @@ class Candidates {
     find_patterns();
   }
 
-  [[nodiscard]] std::uint32_t count() const {
-    return static_cast<std::uint32_t>(events_.size());
-  }
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(events_.size()); }
   [[nodiscard]] bool is_memory(std::uint32_t e) const {
     return events_[e].reads || events_[e].writes;
   }

@@ -57,8 +57,8 @@ struct Event {
   Order order = Order::Weak;
   Scope scope = Scope::None;
   std::uint32_t location = 0;
-  Value value;          ///< written; may depend on the event's own read
-  Events depends = 0;   ///< the thread's events that decide where and whether it is executed
+  Value value;         ///< written; may depend on the event's own read
+  Events depends = 0;  ///< the thread's events that decide where and whether it is executed
 };
 
 /// One way through a thread's code: what it executes where the conditions hold.

@@ -25,8 +25,7 @@ std::uint32_t warps_of(const Placement& placement) {
 std::uint32_t warp_of(const Placement& placement, std::size_t thread) {
   const auto begin = placement.block.begin();
   const auto here = begin + static_cast<std::ptrdiff_t>(thread);
-  return *here * warps_of(placement) +
-         static_cast<std::uint32_t>(std::count(begin, here, *here));
+  return *here * warps_of(placement) + static_cast<std::uint32_t>(std::count(begin, here, *here));
 }
 
 TokenUse token_use(const Use& use, const Token* after) {
@@ -41,8 +40,8 @@ TokenUse token_use(const Use& use, const Token* after) {
 /// Emits the steps of one thread.
 class ThreadBuilder {
  public:
-  ThreadBuilder(KernelBuilder& k, TokenProgram& program, const Ptr<u32>& memory,
-                const Steps& steps, std::size_t thread, std::uint32_t first_result)
+  ThreadBuilder(KernelBuilder& k, TokenProgram& program, const Ptr<u32>& memory, const Steps& steps,
+                std::size_t thread, std::uint32_t first_result)
       : k_(k),
         program_(program),
         memory_(memory),
@@ -56,15 +55,16 @@ class ThreadBuilder {
   void from(std::size_t i, const Token* last, std::optional<ptxgen::Value<u32>> read) {
     if (i == steps_.size()) return;
     const Step& step = steps_[i];
-    // The emulator may run another warp at a label.
-    k_.label("thread" + std::to_string(thread_) + "_step" + std::to_string(i));
     if (step.guarded && !guarded_) {
       guarded_ = true;
       k_.if_(*read == 1u, [&] { from(i, last, read); });
       return;
     }
     guarded_ = false;
+    // The emulator may run another warp at a label.
+    k_.label("thread" + std::to_string(thread_) + "_step" + std::to_string(i));
     if (step.kind == Kind::Fence) {
+      if (step.use.order == Order::Weak) return from(i + 1, last, read);
       k_.fence(step.use.order == Order::Sc ? ptxgen::Order::sc : ptxgen::Order::acq_rel,
                scope_of(step.use.scope));
       from(i + 1, last, read);
@@ -110,7 +110,8 @@ std::uint32_t results_of(const Steps& steps) {
 
 std::string to_text(const Use& use) {
   std::string text(kOrders[static_cast<std::size_t>(use.order)]);
-  if (use.scope != Scope::None) text += " " + std::string(kScopes[static_cast<std::size_t>(use.scope)]);
+  if (use.scope != Scope::None)
+    text += " " + std::string(kScopes[static_cast<std::size_t>(use.scope)]);
   return text;
 }
 
@@ -162,19 +163,18 @@ Launch launch_of(const Placement& placement) {
 }
 
 BuiltKernel build(const TokenTest& test, const Placement& placement) {
-  return build_kernel("litmus", "sm_90", params(param<Ptr<u32>>("memory")),
-                      [&](KernelBuilder& k, Ptr<u32> memory) {
-                        TokenProgram program(k);
-                        const Launch launch = launch_of(placement);
-                        const ptxgen::Value<u32> me = k.ctaid_x() * launch.threads + k.tid_x();
-                        std::uint32_t result = 0;
-                        for (std::size_t t = 0; t < test.threads.size(); ++t) {
-                          k.if_(me == 32 * warp_of(placement, t), [&] {
-                            ThreadBuilder(k, program, memory, test.threads[t], t, result).build();
-                          });
-                          result += results_of(test.threads[t]);
-                        }
-                      });
+  return build_kernel(
+      "litmus", "sm_90", params(param<Ptr<u32>>("memory")), [&](KernelBuilder& k, Ptr<u32> memory) {
+        TokenProgram program(k);
+        const Launch launch = launch_of(placement);
+        const ptxgen::Value<u32> me = k.ctaid_x() * launch.threads + k.tid_x();
+        std::uint32_t result = 0;
+        for (std::size_t t = 0; t < test.threads.size(); ++t) {
+          k.if_(me == 32 * warp_of(placement, t),
+                [&] { ThreadBuilder(k, program, memory, test.threads[t], t, result).build(); });
+          result += results_of(test.threads[t]);
+        }
+      });
 }
 
 Program lowered(const BuiltKernel& kernel, const Placement& placement) {
@@ -211,6 +211,7 @@ class PathBuilder {
   }
 
   void add(const Step& step) {
+    if (step.kind == Kind::Fence && step.use.order == Order::Weak) return;
     const auto own = static_cast<std::uint32_t>(path_.events.size());
     Event event;
     event.order = step.use.order;
@@ -293,6 +294,10 @@ Step store(std::uint32_t at, std::uint32_t value, Use use = {}) {
 }
 Step add(std::uint32_t at, std::uint32_t value, Use use) { return {Kind::Add, at, value, use}; }
 Step fence(Use use) { return {Kind::Fence, 0, 0, use}; }
+Step guarded(Step step) {
+  step.guarded = true;
+  return step;
+}
 
 bool never(Order, Order) { return false; }
 bool both_strong(Order a, Order b) { return a != Order::Weak && b != Order::Weak; }
@@ -312,86 +317,129 @@ const std::vector<Shape>& shapes() {
   constexpr std::uint32_t r2 = word_of_result(2);
   constexpr std::uint32_t r3 = word_of_result(3);
   static const std::vector<Shape> all = {
-      {"MP", Kind::Store, Kind::Load,
+      {"MP",
+       Kind::Store,
+       Kind::Load,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1), store(kY, 1, a)}, {load(kY, b), load(kX)}}};
        },
-       {{r0, 1}, {r1, 0}}, synchronise},
-      {"MP of atomics", Kind::Add, Kind::Add,
+       {{r0, 1}, {r1, 0}},
+       synchronise},
+      {"MP that reads what was released",
+       Kind::Store,
+       Kind::Load,
+       [](Use a, Use b) {
+         return TokenTest{{{store(kX, 1), store(kY, 1, a)}, {load(kY, b), guarded(load(kX))}}};
+       },
+       {{r0, 1}, {r1, 0}},
+       synchronise},
+      {"MP of atomics",
+       Kind::Add,
+       Kind::Add,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1), add(kY, 1, a)}, {add(kY, 0, b), load(kX)}}};
        },
-       {{r1, 1}, {r2, 0}}, synchronise},
-      {"MP with fences", Kind::Fence, Kind::Fence,
+       {{r1, 1}, {r2, 0}},
+       synchronise},
+      {"MP with fences",
+       Kind::Fence,
+       Kind::Fence,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1), fence(a), store(kY, 1, kRelaxed)},
                            {load(kY, kRelaxed), fence(b), load(kX)}}};
        },
-       {{r0, 1}, {r1, 0}}, always},
-      {"SB", Kind::Store, Kind::Load,
+       {{r0, 1}, {r1, 0}},
+       always},
+      {"SB",
+       Kind::Store,
+       Kind::Load,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, a), load(kY, b)}, {store(kY, 1, a), load(kX, b)}}};
        },
-       {{r0, 0}, {r1, 0}}, never},
-      {"SB with fences", Kind::Fence, Kind::Fence,
+       {{r0, 0}, {r1, 0}},
+       never},
+      {"SB with fences",
+       Kind::Fence,
+       Kind::Fence,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1), fence(a), load(kY)}, {store(kY, 1), fence(b), load(kX)}}};
        },
-       {{r0, 0}, {r1, 0}}, both_sc},
-      {"LB", Kind::Load, Kind::Store,
+       {{r0, 0}, {r1, 0}},
+       both_sc},
+      {"LB",
+       Kind::Load,
+       Kind::Store,
        [](Use a, Use b) {
          return TokenTest{{{load(kX, a), store(kY, 1)}, {load(kY), store(kX, 1, b)}}};
        },
-       {{r0, 1}, {r1, 1}}, synchronise_back},
-      {"IRIW", Kind::Store, Kind::Load,
+       {{r0, 1}, {r1, 1}},
+       synchronise_back},
+      {"IRIW",
+       Kind::Store,
+       Kind::Load,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, a)},
                            {store(kY, 1, a)},
                            {load(kX, b), load(kY, b)},
                            {load(kY, b), load(kX, b)}}};
        },
-       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}}, never},
-      {"IRIW of strong accesses with fences", Kind::Store, Kind::Load,
+       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}},
+       never},
+      {"IRIW of strong accesses with fences",
+       Kind::Store,
+       Kind::Load,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, a)},
                            {store(kY, 1, a)},
                            {load(kX, b), fence(kSc), load(kY)},
                            {load(kY, b), fence(kSc), load(kX)}}};
        },
-       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}}, both_strong},
-      {"IRIW with fences", Kind::Fence, Kind::Fence,
+       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}},
+       both_strong},
+      {"IRIW with fences",
+       Kind::Fence,
+       Kind::Fence,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, kRelaxed)},
                            {store(kY, 1, kRelaxed)},
                            {load(kX, kRelaxed), fence(a), load(kY)},
                            {load(kY, kRelaxed), fence(b), load(kX)}}};
        },
-       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}}, both_sc},
-      {"CoRR", Kind::Store, Kind::Load,
+       {{r0, 1}, {r1, 0}, {r2, 1}, {r3, 0}},
+       both_sc},
+      {"CoRR",
+       Kind::Store,
+       Kind::Load,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, a)}, {load(kX, b), load(kX)}}};
        },
-       {{r0, 1}, {r1, 0}}, both_strong},
-      {"2+2W", Kind::Store, Kind::Store,
+       {{r0, 1}, {r1, 0}},
+       both_strong},
+      {"2+2W",
+       Kind::Store,
+       Kind::Store,
        [](Use a, Use b) {
          return TokenTest{{{store(kX, 1, a), store(kY, 2, b)}, {store(kY, 1, a), store(kX, 2, b)}}};
        },
-       {{kX, 1}, {kY, 1}}, never},
-      {"2+2W with fences", Kind::Fence, Kind::Fence,
+       {{kX, 1}, {kY, 1}},
+       never},
+      {"2+2W with fences",
+       Kind::Fence,
+       Kind::Fence,
        [](Use a, Use b) {
-         return TokenTest{{{store(kX, 1), fence(a), store(kY, 2)},
-                           {store(kY, 1), fence(b), store(kX, 2)}}};
+         return TokenTest{
+             {{store(kX, 1), fence(a), store(kY, 2)}, {store(kY, 1), fence(b), store(kX, 2)}}};
        },
-       {{kX, 1}, {kY, 1}}, both_sc},
+       {{kX, 1}, {kY, 1}},
+       both_sc},
   };
   return all;
 }
 
 bool has_outcome(const Shape& shape, const Allowed& outcomes) {
   return std::ranges::any_of(outcomes, [&](const auto& each) {
-    return std::ranges::all_of(shape.outcome, [&](const auto& term) {
-      return each.first[term.first] == term.second;
-    });
+    return std::ranges::all_of(
+        shape.outcome, [&](const auto& term) { return each.first[term.first] == term.second; });
   });
 }
 

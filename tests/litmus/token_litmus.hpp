@@ -18,7 +18,7 @@ struct Use {
   Order order = Order::Weak;
   Scope scope = Scope::None;
 };
-[[nodiscard]] std::string to_text(const Use& use);  ///< "release gpu"
+[[nodiscard]] std::string to_text(const Use& use);  ///< "release gpu", "weak"
 
 enum class Kind : std::uint8_t { Load, Store, Add, Fence };
 
@@ -31,7 +31,7 @@ struct Step {
   std::uint32_t location = 0;
   std::uint32_t value = 0;  ///< stored or added
   Use use;
-  bool linked = true;   ///< false: takes no token
+  bool linked = true;    ///< false: takes no token
   bool guarded = false;  ///< this and the later steps only where the step before has read 1
 };
 
@@ -60,7 +60,7 @@ struct Placement {
 [[nodiscard]] std::vector<Placement> placements(std::size_t threads);
 
 [[nodiscard]] Launch launch_of(const Placement& placement);
-/// The kernel, by the token API. Fences are placed between the operations.
+/// The kernel, by the token API. Fences are placed between the operations; a weak one is left out.
 [[nodiscard]] BuiltKernel build(const TokenTest& test, const Placement& placement);
 /// The model's program of the lowered kernel.
 [[nodiscard]] Program lowered(const BuiltKernel& kernel, const Placement& placement);

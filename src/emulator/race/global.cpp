@@ -11,8 +11,7 @@ constexpr std::size_t kMaxMissed = 256;
 
 /// The scope of a strong access if it has not all blocks.
 ptx::Modifier narrow_scope(const RaceAccess& access, Mark mark) noexcept {
-  const bool narrow =
-      access.scope == ptx::Modifier::cta || access.scope == ptx::Modifier::cluster;
+  const bool narrow = access.scope == ptx::Modifier::cta || access.scope == ptx::Modifier::cluster;
   return is_strong(mark) && narrow ? access.scope : ptx::Modifier::none;
 }
 

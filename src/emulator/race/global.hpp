@@ -102,7 +102,7 @@ class GlobalRaces final : public Races {
     Mark mark;
     ptx::Modifier scope;  ///< of a strong access: cta, cluster, or none for all blocks
     std::uint8_t unit;    ///< bytes of an element
-    std::uint32_t info;  ///< without thread and code
+    std::uint32_t info;   ///< without thread and code
     std::uint32_t era;
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;

@@ -111,8 +111,7 @@ void GlobalRaces::check_writes(Now& now, std::uint64_t granule, std::uint32_t la
       if ((at.bytes & bytes) == 0) continue;
       check(now, granule, lanes, at.bytes & bytes,
             {at.era, at.warp, at.lanes, at.statement,
-             at.strong ? Mark::StrongWrite : Mark::WeakWrite, ptx::Modifier::none, false,
-             at.unit});
+             at.strong ? Mark::StrongWrite : Mark::WeakWrite, ptx::Modifier::none, false, at.unit});
     }
     return;
   }
@@ -255,8 +254,8 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
   if (bytes == 0xf && (!strong || (!listed && !weak_before))) {
     if (listed) team_->lists(granule).erase(granule);
     id = now.era;
-    info = now.info | thread_of(now.warp, first) |
-           (strong ? unit_code(now.unit) << kUnitShift : 0u);
+    info =
+        now.info | thread_of(now.warp, first) | (strong ? unit_code(now.unit) << kUnitShift : 0u);
     if (!strong) shadow_->read[granule] = 0;
     return;
   }
