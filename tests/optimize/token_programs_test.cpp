@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "ptxgen/builder/tile.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx.hpp"
@@ -320,6 +321,35 @@ TEST_CASE("falsification 78: barriers of tokens that order nothing go, stores st
   // make_token alone orders nothing: one barrier, which the pass removes.
   CHECK(syncs(built(true).module()) == 1);
   CHECK(ptx::print(optimized(built(true))) == built(false).ptx());
+}
+
+TEST_CASE("tokens through views: a tile stored and loaded by the same threads, or by others") {
+  const auto built = [](unsigned each) {
+    return exchange(
+        [&](KernelBuilder& k, const Ptr<u32>& p, const Ptr<u32, Shared>&, const Value<u32>& t) {
+          TileGroup block = TileGroup::block(k, 128);
+          const auto tiles = TensorView<u32>(p, {16, 8}).tiles({16, 8});
+          TilePart<u32> to(block, tiles, {0, 0}, {.each = Dims{1, 1}});
+          TilePart<u32> from(block, tiles, {0, 0}, {.each = Dims{1, each}});
+          TokenProgram program(k, TokenThreads::block());
+          const Token stored = program.store_view(to, std::vector<Value<u32>>{t + 1000u});
+          const auto loaded = program.load_view(from, {.after = &stored});
+          program.store_ptr(p + (t + 128u), loaded.values[0], t < 128u / each);
+        });
+  };
+  CHECK(syncs(built(4).module()) == 1);
+  CHECK(syncs(optimized(built(4))) == 1);
+  CHECK(syncs(built(1).module()) == 1);
+  CHECK(syncs(optimized(built(1))) == 0);
+  for (const unsigned each : {1u, 4u}) {
+    Runner runner(optimized(built(each)), 128);
+    for (std::uint64_t schedule = 0; schedule < 10; ++schedule) {
+      const Run run = runner.run(schedule);
+      CHECK(run.findings == "");
+      for (std::uint32_t t = 0; t < 128 / each; ++t)
+        REQUIRE(run.memory[128 + t] == 1000 + each * t);
+    }
+  }
 }
 
 TEST_CASE("tokens of some warps, by a named barrier") {

@@ -156,8 +156,26 @@ TEST_CASE("acquires and releases are ordered with accesses of any address") {
   CHECK(between("@%p1 st.global.u32 [%rd1], %r9;", "@%p1 " + release) == "orders-nothing");
   CHECK(between("@%p1 " + acquire, "@%p1 ld.global.u32 %r20, [%rd1];") == "orders-nothing");
   CHECK(between(kOwn, "@%p1 " + release) == "[release]");
-  // Relaxed accesses order nothing else.
-  CHECK(between(kOwn, "st.relaxed.gpu.global.u32 [%rd0], %r9;") == "orders-nothing");
+  // Relaxed accesses of a block order nothing else.
+  CHECK(between(kOwn, "st.relaxed.cta.global.u32 [%rd0], %r9;") == "orders-nothing");
+  CHECK(between("ld.relaxed.cta.global.u32 %r21, [%rd0];", kOwn) == "orders-nothing");
+  CHECK(between(kOwn, "atom.shared.add.u32 %r21, [%r11], 1;") == "orders-nothing");
+}
+
+TEST_CASE("relaxed accesses that other blocks see are kept in order with all accesses") {
+  // As in code that polls or counts by relaxed atomics, without fences.
+  const std::string load = "ld.relaxed.gpu.global.u32 %r21, [%rd0];";
+  const std::string add = "atom.global.add.u32 %r21, [%rd0], 1;";
+  CHECK(between(load, kOwn) == "[other-blocks]");
+  CHECK(between(add, kOwnLoad) == "[other-blocks]");
+  CHECK(between(kOwn, add) == "[other-blocks]");
+  CHECK(between(kOwn, "red.relaxed.sys.global.add.u32 [%rd0], 1;") == "[other-blocks]");
+  CHECK(between(kOwn, load) == "orders-nothing");
+  CHECK(between("@%p1 " + load, "@%p1 st.shared.u32 [%r10], %r9;") == "orders-nothing");
+  // Two strong reads of one place: the later does not see an older value.
+  const std::string strong = "ld.relaxed.cta.shared.u32 %r21, [%r10];";
+  CHECK(between(strong, strong) == "[conflict]");
+  CHECK(between(strong, "ld.shared.u32 %r21, [%r10];") == "orders-nothing");
 }
 
 TEST_CASE("what is ordered with everything keeps the barriers around it") {
@@ -226,8 +244,8 @@ TEST_CASE("loops: pairs of one iteration and of several") {
         "orders-nothing");
   CHECK(reasons(loop(kNext + "\nadd.u32 %r21, %r20, 1;\n") + "bar.sync 0;\n" + kOwn + "\n") ==
         "[may-conflict]");
-  // An address that moves on: threads meet in different iterations, not in one. The second barrier
-  // is the one between iterations.
+  // An address that moves on: threads overlap in different iterations, not in one. The second
+  // barrier is the one between iterations.
   const std::string moving = "shl.b32 %r13, %r12, 2;\nadd.u32 %r14, %r3, %r13;\n";
   CHECK(reasons(loop(moving + "st.shared.u32 [%r14], %r9;\nbar.sync 0;\nld.shared.u32 %r20, "
                               "[%r14];\nbar.sync 0;\n")) == "ordered-elsewhere [may-conflict]");

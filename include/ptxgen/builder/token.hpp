@@ -19,6 +19,9 @@ namespace ptxgen::inline v0 {
 using tile::TokenOrder;
 using tile::TokenScope;
 
+template <class T>
+class TilePart;  // ptxgen/builder/tile.hpp
+
 /// Orders operations: an operation comes after the one whose token it takes. No value at run time.
 class Token {
  public:
@@ -66,6 +69,13 @@ struct TokenUse {
 template <class T>
 struct Loaded {
   Value<T> value;
+  Token token;
+};
+
+/// What a load of a tile gives: the thread's elements, as `TilePart::load`.
+template <class T>
+struct LoadedTile {
+  std::vector<Value<T>> values;
   Token token;
 };
 
@@ -144,6 +154,24 @@ class TokenProgram {
     return {k_->atom_cas(p, expected, value, Atomic{order(use), scope(use)}, site), token};
   }
 
+  /// A tile of a view, by all threads of the part's group; with ptxgen/builder/tile.hpp. Accesses
+  /// through views are weak.
+  template <class T>
+  [[nodiscard]] LoadedTile<T> load_view(TilePart<T>& part, const TokenUse& use = {},
+                                        Site site = Site::current()) {
+    check_view(tile::TokenAccess::Load, use, site);
+    const Token token = record(tile::TokenAccess::Load, use, type_name<T>(), 0, false, site);
+    return {part.load(site), token};
+  }
+  template <class T, class Values>
+  Token store_view(TilePart<T>& part, const Values& values, const TokenUse& use = {},
+                   Site site = Site::current()) {
+    check_view(tile::TokenAccess::Store, use, site);
+    const Token token = record(tile::TokenAccess::Store, use, type_name<T>(), 1, false, site);
+    part.store(values, site);
+    return token;
+  }
+
   /// The program in the form of `tile::verify_tokens`, each operation with its C++ line.
   [[nodiscard]] std::string text() const;
   /// The C++ call that gave the token.
@@ -166,6 +194,7 @@ class TokenProgram {
   Token add(std::string text, bool accesses, Site site);
   void order_threads(Site site);
   void check_token(const Token& token, Site site);
+  void check_view(tile::TokenAccess access, const TokenUse& use, Site site);
   /// Checks and records an operation with `values` operands beside the pointer.
   Token record(tile::TokenAccess access, const TokenUse& use, std::string_view type,
                unsigned values, bool masked, Site site);

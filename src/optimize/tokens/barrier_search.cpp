@@ -120,34 +120,50 @@ const std::optional<OrderedPair>& BarrierSearch::conflict(std::uint32_t a, std::
   return at->second;
 }
 
+/// The segments that are reached and have uses, of which `uses` is the number.
+std::vector<std::uint32_t> BarrierSearch::used(const Reached& reached, std::size_t& uses) const {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] == 0 || uses_[i].empty()) continue;
+    all.push_back(i);
+    uses += uses_[i].size();
+  }
+  return all;
+}
+
 std::optional<OrderedPair> BarrierSearch::unordered(std::uint32_t barrier,
                                                     std::vector<bool> removed) {
   removed[barrier] = true;  // a loop may lead through it again
   const std::vector<Sides> sides = sides_of(barrier, removed);
-  const Sides& any = sides.back();
-  const auto size = static_cast<std::uint32_t>(uses_.size());
-  for (std::uint32_t a = 0; a < size; ++a) {
-    if (any.before[a] == 0 || uses_[a].empty()) continue;
-    for (std::uint32_t b = 0; b < size; ++b) {
-      if (any.after[b] == 0 || uses_[b].empty()) continue;
-      const std::uint32_t loop = common_loop(a, b);
-      const auto inside = std::find_if(sides.begin(), sides.end(),
-                                       [&](const Sides& one) { return one.loop == loop; });
-      if (loop == kNoNode || inside == sides.end()) {
-        if (const auto& pair = conflict(a, b, kNoNode)) return pair;
-        continue;
-      }
-      const std::uint8_t from = inside->before[a], to = inside->after[b];
-      const bool same = (from & to & kSameIteration) != 0;
-      const bool later = ((from | to) & kLaterIteration) != 0;
-      if (later) {
-        if (const auto& pair = conflict(a, b, kNoNode)) return pair;
-      }
-      if (same) {
-        if (const auto& pair = conflict(a, b, loop)) return pair;
-      }
+  std::size_t before_uses = 0, after_uses = 0;
+  const std::vector<std::uint32_t> before = used(sides.back().before, before_uses);
+  const std::vector<std::uint32_t> after = used(sides.back().after, after_uses);
+  if (after_uses != 0 && before_uses > kMaxPairs / after_uses) {
+    return OrderedPair{uses_[before[0]][0].statement,
+                       uses_[after[0]][0].statement,
+                       before[0],
+                       after[0],
+                       {"may-conflict", {}, {}}};
+  }
+  for (const std::uint32_t a : before) {
+    for (const std::uint32_t b : after) {
+      if (auto pair = unordered(sides, a, b)) return pair;
     }
   }
+  return std::nullopt;
+}
+
+std::optional<OrderedPair> BarrierSearch::unordered(const std::vector<Sides>& sides,
+                                                    std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t loop = common_loop(a, b);
+  const auto inside =
+      std::find_if(sides.begin(), sides.end(), [&](const Sides& one) { return one.loop == loop; });
+  if (loop == kNoNode || inside == sides.end()) return conflict(a, b, kNoNode);
+  const std::uint8_t from = inside->before[a], to = inside->after[b];
+  if (((from | to) & kLaterIteration) != 0) {
+    if (const auto& pair = conflict(a, b, kNoNode)) return pair;
+  }
+  if ((from & to & kSameIteration) != 0) return conflict(a, b, loop);
   return std::nullopt;
 }
 

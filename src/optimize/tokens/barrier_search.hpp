@@ -32,6 +32,8 @@ struct OrderedPair {
 class BarrierSearch {
  public:
   static constexpr std::size_t kMaxSearched = 10;
+  /// Pairs of statements around one barrier. If there are more, it stays.
+  static constexpr std::size_t kMaxPairs = 250'000;
 
   BarrierSearch(analysis::Facts& facts, const BlockBarriers& barriers);
 
@@ -58,6 +60,9 @@ class BarrierSearch {
   std::vector<Sides> sides_of(std::uint32_t barrier, const std::vector<bool>& removed) const;
   [[nodiscard]] bool is_around(std::uint32_t loop, std::uint32_t inner) const;
   [[nodiscard]] std::uint32_t common_loop(std::uint32_t a, std::uint32_t b) const;
+  std::optional<OrderedPair> unordered(const std::vector<Sides>& sides, std::uint32_t a,
+                                       std::uint32_t b);
+  [[nodiscard]] std::vector<std::uint32_t> used(const Reached& reached, std::size_t& uses) const;
   const std::optional<OrderedPair>& conflict(std::uint32_t a, std::uint32_t b, std::uint32_t loop);
   bool in_line(std::uint32_t barrier) const;
   void search();

@@ -99,7 +99,11 @@ std::optional<MemoryUse> memory_use(const Function& function, std::uint32_t stat
   use.writes = order.writes;
   use.acquires = order.holds_later;
   use.releases = order.holds_earlier;
+  use.strong = row.mnemonic == "atom" || row.mnemonic == "red" ||
+               (order.order != Modifier::none && order.order != Modifier::weak);
   locate(function, s, use);
+  use.wide =
+      use.strong && order.scope != Modifier::cta && (use.space != Space::Shared || use.anywhere);
   if (!seen_by_all(use.space)) return std::nullopt;
   return use;
 }
@@ -110,21 +114,17 @@ Conflicts::Conflicts(analysis::Facts& facts)
 }
 
 Conflict Conflicts::of(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop) {
-  const auto key = std::make_tuple(first.statement, second.statement, loop);
-  const auto [at, inserted] = known_.try_emplace(key);
-  if (inserted) at->second = compare(first, second, loop);
-  return at->second;
-}
-
-Conflict Conflicts::compare(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop) {
   if (first.opaque || second.opaque) return {"opaque", {}, {}};
-  const bool orders = first.acquires || second.releases;
+  const bool blocks = (first.wide && first.reads) || (second.wide && second.writes);
+  const bool orders = first.acquires || second.releases || blocks;
   const bool apart = first.space != second.space && first.space != Space::Generic &&
                      second.space != Space::Generic;
-  if (!orders && (apart || (!first.writes && !second.writes))) return {};
+  const bool strong = first.strong && second.strong;
+  if (!orders && (apart || (!first.writes && !second.writes && !strong))) return {};
   if (by_one_thread(first, second, loop)) return {};
   if (first.acquires) return {"acquire", {}, {}};
   if (second.releases) return {"release", {}, {}};
+  if (blocks) return {"other-blocks", {}, {}};
   if (first.anywhere || second.anywhere) return {"may-conflict", {}, {}};
   const AffineForm a = address(first), b = address(second);
   const Variable* const of_a = variable(a);
@@ -141,7 +141,7 @@ Conflict Conflicts::compare(const MemoryUse& first, const MemoryUse& second, std
 }
 
 /// Whether no two threads execute the two, as where both are done by thread 0: they are then
-/// ordered by the program of that thread. Two accesses of one made-up byte are asked for.
+/// ordered by the program of that thread. As a question: whether two accesses of byte 0 overlap.
 bool Conflicts::by_one_thread(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop) {
   const AffineForm byte = analysis::constant_form(0, 64);
   return overlap(byte, 1, first, byte, 1, second, loop).kind == Overlap::Never;

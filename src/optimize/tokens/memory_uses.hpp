@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "analysis/facts.hpp"
@@ -21,6 +20,10 @@ struct MemoryUse {
   bool writes = false;
   bool acquires = false;  ///< what follows in any thread of the block stays after it
   bool releases = false;  ///< what precedes in any thread of the block stays before it
+  bool strong = false;    ///< relaxed, acquire, release, atomic
+  /// Strong, of memory and with a scope that other blocks share. Code without fences is known to
+  /// order blocks by such accesses and bar.sync: reads count as acquires, writes as releases.
+  bool wide = false;
   /// A call, a fence, a volatile access, a copy that completes later, a barrier of some threads, a
   /// clock, an instruction outside the op table.
   bool opaque = false;
@@ -37,7 +40,8 @@ struct MemoryUse {
 
 /// Why a statement must stay before another of another thread.
 struct Conflict {
-  /// A literal: "conflict" (proved), "may-conflict", "acquire", "release", "opaque"; empty: none.
+  /// A literal: "conflict" (proved), "may-conflict", "acquire", "release", "other-blocks",
+  /// "opaque"; empty: none.
   std::string_view reason;
   std::array<std::uint32_t, 3> first{}, second{};  ///< threads of a proved conflict
   [[nodiscard]] explicit operator bool() const noexcept { return !reason.empty(); }
@@ -57,7 +61,6 @@ class Conflicts {
   Conflict of(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop);
 
  private:
-  Conflict compare(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop);
   bool by_one_thread(const MemoryUse& first, const MemoryUse& second, std::uint32_t loop);
   analysis::OverlapAnswer overlap(const analysis::AffineForm& first, std::uint32_t first_bytes,
                                   const MemoryUse& a, const analysis::AffineForm& second,
@@ -73,7 +76,6 @@ class Conflicts {
   std::uint64_t threads_ = 0;
   std::uint64_t work_ = 0;
   std::map<std::uint32_t, std::vector<analysis::AffineForm>> of_blocks_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Conflict> known_;
 };
 
 }  // namespace ptxgen::inline v0::optimize

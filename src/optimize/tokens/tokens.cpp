@@ -111,6 +111,7 @@ class BarrierRemover {
     if (conflict.reason == "may-conflict") return ": they may access the same bytes";
     if (conflict.reason == "acquire") return ", and an acquire stays before what follows it";
     if (conflict.reason == "release") return ", and a release stays after what precedes it";
+    if (conflict.reason == "other-blocks") return ", of which one may order blocks";
     return ", of which one is ordered with everything";
   }
 
