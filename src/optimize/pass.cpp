@@ -21,7 +21,8 @@ namespace ptxgen::inline v0::optimize {
 
 namespace {
 
-// The passes, in the order of the default pipeline after its first look for dead code.
+// The passes, in the order of the default pipeline after its first look for dead code; at the end
+// those that are not part of it.
 constexpr PassInfo kPasses[] = {
     {"fma_fusion", "floating-point mul and add become fma", fma_fusion},
     {"mad_fusion", "integer mul and add become mad", mad_fusion},
@@ -30,11 +31,13 @@ constexpr PassInfo kPasses[] = {
     {"copy_propagation", "reads of a copy read what was copied", copy_propagation},
     {"dead_code", "what nobody reads or reaches goes", dead_code},
     {"branch_simplify", "decided guards and branches go", branch_simplify},
+    {"tokens", "barriers that order nothing more go", tokens},
 };
+constexpr std::size_t kByNameAlone = 1;
 
 // Dead code first: it saves the other passes work.
 constexpr auto kNames = [] {
-  std::array<std::string_view, std::size(kPasses) + 1> names{"dead_code"};
+  std::array<std::string_view, std::size(kPasses) + 1 - kByNameAlone> names{"dead_code"};
   for (std::size_t i = 1; i < names.size(); ++i) names[i] = kPasses[i - 1].name;
   return names;
 }();
@@ -43,7 +46,7 @@ constexpr std::span<const std::string_view> kCleanup = kDefault.last(4);
 static_assert(kCleanup.front() == "fold_constants");
 constexpr PassGroup kGroups[] = {
     {"cleanup", "these again and again until none changes anything", kCleanup},
-    {"default", "all passes, again and again until none changes anything", kDefault},
+    {"default", "all passes but tokens, again and again until none changes anything", kDefault},
     {"none", "no pass", {}},
 };
 

@@ -79,6 +79,8 @@ TEST_CASE("no pass moves or removes what is ordered, whatever the order and the 
   for (const std::string& access : accesses()) {
     for (const optimize::PassInfo& pass : optimize::all_passes()) {
       if (pass.name == "loop_split") continue;  // writes statements twice: below
+      // Removes barriers: tests/optimize/tokens_test.cpp.
+      if (pass.name == "tokens" && access == "bar.sync 0;") continue;
       INFO(access << " under " << pass.name);
       ptx::Module module = ptx::parse(kernel(access));
       REQUIRE(ptx::verify(module).empty());

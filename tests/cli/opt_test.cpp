@@ -128,8 +128,8 @@ TEST_CASE("wrong calls of opt say what is possible") {
   };
   refused({file, "--passes", "dead_code,inline"},
           "--passes dead_code,inline: there is no pass 'inline'; passes: fma_fusion mad_fusion "
-          "loop_split fold_constants copy_propagation dead_code branch_simplify; groups: cleanup "
-          "default none");
+          "loop_split fold_constants copy_propagation dead_code branch_simplify tokens; "
+          "groups: cleanup default none");
   refused({file, "--passes", ""}, "there is no pass ''");
   refused({file, "--contract", "maybe"}, "--contract maybe: expects on or off");
   refused({file, "--split-threshold", "40000"}, "--split-threshold");

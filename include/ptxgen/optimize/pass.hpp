@@ -15,9 +15,10 @@ namespace ptxgen::inline v0::optimize {
 /// Options of the passes. Plain data, part of a module's cache key.
 struct PassOptions {
   /// Names of passes and groups in the order in which they run: `fma_fusion` `mad_fusion`
-  /// `loop_split` `fold_constants` `copy_propagation` `dead_code` `branch_simplify`; `cleanup` (the
-  /// last four) and `default` (all), each repeated until nothing changes; `none`. A pass does not
-  /// run again on a function that no other pass has changed since.
+  /// `loop_split` `fold_constants` `copy_propagation` `dead_code` `branch_simplify` `tokens`;
+  /// `cleanup` (the four before `tokens`) and `default` (all but `tokens`), each repeated until
+  /// nothing changes; `none`. A pass does not run again on a function that no other pass has
+  /// changed since.
   std::vector<std::string> passes{"default"};
   /// Default contraction of mul, add and sub, unless the instruction or its function sets it.
   bool contract = true;
@@ -122,7 +123,7 @@ struct PassInfo {
   void (*run)(ptx::Function&, PassContext&) = nullptr;
 };
 
-/// Every pass, in the order of the default pipeline.
+/// Every pass, in the order of the default pipeline; then those that are run by name alone.
 [[nodiscard]] std::span<const PassInfo> all_passes() noexcept;
 /// A group of passes by name (`default`, `cleanup`, `none`), for help texts.
 struct PassGroup {

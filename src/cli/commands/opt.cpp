@@ -1,4 +1,5 @@
 // src/cli/commands/opt.cpp - ptxgen opt: passes on any PTX
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,20 @@ struct OptArguments {
   bool dump = false;
   bool json = false;
   bool all = false;
+  bool list = false;
 };
+
+// `--list-passes`: a line for each pass, then for each group.
+std::string list_of_passes() {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view doc) {
+    text += std::string(name) + std::string(18 - std::min<std::size_t>(17, name.size()), ' ') +
+            std::string(doc) + "\n";
+  };
+  for (const optimize::PassInfo& pass : optimize::all_passes()) add(pass.name, pass.doc);
+  for (const optimize::PassGroup& group : optimize::pass_groups()) add(group.name, group.doc);
+  return text;
+}
 
 // `--dump`: the text after each pass that changed it.
 void print_dumps(const optimize::PipelineReport& report) {
@@ -32,6 +46,11 @@ void print_dumps(const optimize::PipelineReport& report) {
 }
 
 void opt(const OptArguments& options) {
+  if (options.list) {
+    write_output({}, list_of_passes());
+    return;
+  }
+  if (options.file.empty()) throw UsageError("file is required");
   optimize::PassOptions how = options.passes.options();
   how.explain = options.explain || options.json;
   how.dump = options.dump;
@@ -62,7 +81,7 @@ void add_opt(CLI::App& app, int& exit_code) {
   Command command(app, "opt", "Run optimisation passes on any PTX");
   command.footer(
       "Example: ptxgen opt kernel.ptx --passes fma_fusion,cleanup --explain -o fast.ptx");
-  command.add_option("file", options->file, "PTX file, - for standard input").required();
+  command.add_option("file", options->file, "PTX file, - for standard input");
   options->passes.add_to(command);
   command.add_option("-o,--output", options->output, "write the PTX there");
   command.add_flag("--explain", options->explain,
@@ -73,6 +92,7 @@ void add_opt(CLI::App& app, int& exit_code) {
   command.add_flag("--dump", options->dump, "show the PTX after each pass that changed it");
   command.add_flag("--json", options->json,
                    "one JSON document: {\"ptx\",\"passes\":[..],\"findings\":[..]}");
+  command.add_flag("--list-passes", options->list, "list passes and groups, and do nothing else");
   command.callback([options, &exit_code] {
     opt(*options);
     exit_code = kDone;

@@ -9,6 +9,14 @@ namespace {
 
 constexpr std::size_t kMaxMissed = 256;
 
+/// The scope of a strong access if it has not all blocks.
+ptx::Modifier narrow_scope(const RaceAccess& access, Mark mark) noexcept {
+  const bool narrow = access.scope == ptx::Modifier::cta || access.scope == ptx::Modifier::cluster;
+  return is_strong(mark) && narrow ? access.scope : ptx::Modifier::none;
+}
+
+}  // namespace
+
 bool reaches_blocks(const Grid& grid, ptx::Modifier scope, std::uint64_t a, std::uint64_t b) {
   if (scope == ptx::Modifier::cta) return false;
   if (scope != ptx::Modifier::cluster) return true;
@@ -21,8 +29,6 @@ bool reaches_blocks(const Grid& grid, ptx::Modifier scope, std::uint64_t a, std:
   };
   return cluster_of(a) == cluster_of(b);
 }
-
-}  // namespace
 
 GlobalRaces::GlobalRaces(std::shared_ptr<RaceTeam> team, std::shared_ptr<RaceSink> sink)
     : team_(std::move(team)),
@@ -135,14 +141,13 @@ void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAc
   }
   Block& block = block_of(*context.cta);
   const Mark mark = mark_of(access);
-  const bool narrow = is_strong(mark) && access.scope == ptx::Modifier::cta;
   Now now{context,
           statement,
           access,
           block,
           context.warp->index,
           mark,
-          narrow,
+          narrow_scope(access, mark),
           unit_of(access),
           short_statement(statement) << 10 | (is_strong(mark) ? kStrong : 0u),
           era_of(block, *context.cta)};
@@ -214,7 +219,8 @@ void GlobalRaces::forget(std::uint64_t object, const Cta& owner) {
 }
 
 std::uint64_t GlobalRaces::overhead_bytes() const noexcept {
-  return shadow_->bytes() + team_->list_bytes() + eras_.capacity() * sizeof(Era) + sync_.bytes();
+  return shadow_->bytes() + team_->list_bytes() + eras_.capacity() * sizeof(Era) + sync_.bytes() +
+         scoped_.size() * (sizeof(ScopedAccess) + 64);
 }
 
 namespace {

@@ -10,6 +10,10 @@
 
 namespace ptxgen::inline v0::emulator {
 
+/// Whether a scope of a thread of block `a` includes the threads of another block `b`.
+[[nodiscard]] bool reaches_blocks(const Grid& grid, ptx::Modifier scope, std::uint64_t a,
+                                  std::uint64_t b);
+
 /// The check of one worker's blocks. A cell keeps one write and one read exactly; of further reads
 /// only whether they were by other lanes, warps or blocks than the first. Every reported race is
 /// one; with several readers and synchronisation between blocks a race may be missed.
@@ -50,7 +54,6 @@ class GlobalRaces final : public Races {
   static constexpr std::uint32_t kOwner = 0x0c0003ffu;  ///< thread and code
   static constexpr std::uint32_t kPartial = 3u << 26;
   static constexpr std::uint32_t kStrong = 1u << 28;
-  static constexpr std::uint32_t kNarrow = 1u << 29;     ///< of a write: scope cta
   static constexpr std::uint32_t kUnitShift = 30;        ///< of a write
   static constexpr std::uint32_t kLanesFlag = 1u << 29;  ///< of reads: several lanes
   static constexpr std::uint32_t kWarpsFlag = 1u << 30;
@@ -97,9 +100,9 @@ class GlobalRaces final : public Races {
     Block& block;
     std::uint32_t warp;
     Mark mark;
-    bool narrow;
-    std::uint8_t unit;   ///< bytes of an element
-    std::uint32_t info;  ///< without thread and code
+    ptx::Modifier scope;  ///< of a strong access: cta, cluster, or none for all blocks
+    std::uint8_t unit;    ///< bytes of an element
+    std::uint32_t info;   ///< without thread and code
     std::uint32_t era;
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;
@@ -110,9 +113,14 @@ class GlobalRaces final : public Races {
     std::uint32_t lanes = 0;
     std::uint32_t statement = kNoIndex;
     Mark mark{};
-    bool narrow = false;
+    ptx::Modifier scope = ptx::Modifier::none;  ///< as Now::scope
     bool vague = false;
     std::uint8_t unit = 0;  ///< of a strong access; 0: not known, 3: 1 or 2
+  };
+  /// A strong access with scope cta or cluster, which a cell does not keep.
+  struct ScopedAccess {
+    Other access;
+    std::uint8_t bytes = 0;
   };
 
   [[nodiscard]] Block& block_of(const Cta& cta);
@@ -149,6 +157,10 @@ class GlobalRaces final : public Races {
   void write_granule(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
   void check_writes(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
   void check_reads(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  /// Checks a strong access against those of narrow scopes, and keeps it if it is one.
+  void check_scopes(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  void keep_scoped(Now& now, std::vector<ScopedAccess>& all, std::uint32_t lanes,
+                   std::uint8_t bytes);
   std::vector<Entry>& list(Now& now, std::uint64_t granule);
   /// Lanes of `now.warp` that are not ordered after the other access.
   [[nodiscard]] std::uint32_t unordered(const Now& now, std::uint32_t lanes,
@@ -176,6 +188,7 @@ class GlobalRaces final : public Races {
   const Cta* last_cta_ = nullptr;
   Block* last_block_ = nullptr;
   std::uint32_t block_count_ = 0;
+  std::unordered_map<std::uint64_t, std::vector<ScopedAccess>> scoped_;  ///< by granule
   std::vector<std::uint16_t> short_statements_;
   std::vector<std::uint32_t> long_statements_;
 };

@@ -46,6 +46,7 @@ void GlobalRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {
       check_writes(now, granule, lanes, mask);
       note_read(now, granule, lanes, mask);
     }
+    if (is_strong(now.mark)) check_scopes(now, granule, lanes, mask);
   }
 }
 
@@ -82,7 +83,13 @@ void GlobalRaces::check(Now& now, std::uint64_t granule, std::uint32_t lanes, st
   if (!mixed && !conflict(now.mark, other.mark)) {
     // Strong accesses do not race if both scopes include both threads.
     const bool both = is_write(now.mark) || is_write(other.mark);
-    if (!both || mine || !(now.narrow || other.narrow)) return;
+    if (!both || mine) return;
+    const std::uint64_t linear = now.context.cta->linear;
+    const auto narrow = [&](ptx::Modifier scope) {
+      if (at == nullptr) return scope != ptx::Modifier::none;
+      return !reaches_blocks(*now.context.grid, scope, linear, at->cta);
+    };
+    if (!narrow(now.scope) && !narrow(other.scope)) return;
     rule = Rule::ScopeTooNarrow;
   }
   for_each_lane(unordered(now, lanes, other), [&](unsigned lane) {
@@ -104,7 +111,7 @@ void GlobalRaces::check_writes(Now& now, std::uint64_t granule, std::uint32_t la
       if ((at.bytes & bytes) == 0) continue;
       check(now, granule, lanes, at.bytes & bytes,
             {at.era, at.warp, at.lanes, at.statement,
-             at.strong ? Mark::StrongWrite : Mark::WeakWrite, at.narrow, false, at.unit});
+             at.strong ? Mark::StrongWrite : Mark::WeakWrite, ptx::Modifier::none, false, at.unit});
     }
     return;
   }
@@ -116,8 +123,8 @@ void GlobalRaces::check_writes(Now& now, std::uint64_t granule, std::uint32_t la
     if ((there & bytes) == 0) continue;
     check(now, granule, lanes, there & bytes,
           {id, info >> 5 & 31u, 1u << (first + part), long_statement(info),
-           (info & kStrong) != 0 ? Mark::StrongWrite : Mark::WeakWrite, (info & kNarrow) != 0,
-           false, unit_of_code(info >> kUnitShift)});
+           (info & kStrong) != 0 ? Mark::StrongWrite : Mark::WeakWrite, ptx::Modifier::none, false,
+           unit_of_code(info >> kUnitShift)});
   }
 }
 
@@ -132,8 +139,11 @@ void GlobalRaces::check_reads(Now& now, std::uint64_t granule, std::uint32_t lan
   // The read bytes are unknown: only a write of all bytes certainly overlaps them.
   if (code == 3 && bytes != 0xf) return;
   const std::uint32_t width = strong ? 1 : code == 1 ? 2 : code == 2 ? 4 : 1;
-  Other other{id,   info >> 5 & 31u, 0,     long_statement(info),
-              mark, false,           false, strong ? unit_of_code(code) : std::uint8_t{0}};
+  Other other{.era = id,
+              .warp = info >> 5 & 31u,
+              .statement = long_statement(info),
+              .mark = mark,
+              .unit = strong ? unit_of_code(code) : std::uint8_t{0}};
   std::uint32_t rest = lanes;
   for (std::uint32_t part = 0; part < width; ++part) {
     const std::uint8_t there = strong || code == 3 ? std::uint8_t{0xf} : bytes_of_lane(code, part);
@@ -193,7 +203,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   const std::uint32_t width = code == 1 ? 3u : code == 2 ? 15u : 1u;
   const std::uint32_t owners = width << (info & 31u);
   if ((info & kSeveral) == 0) {
-    const Other other{id, info >> 5 & 31u, owners, kNoIndex, Mark::WeakRead, false, false};
+    const Other other{.era = id, .warp = info >> 5 & 31u, .lanes = owners, .mark = Mark::WeakRead};
     if (unordered(now, lanes, other) == 0 && !(mine && id == now.era && code != 0)) {
       return begin();
     }
@@ -223,8 +233,7 @@ std::vector<RaceTeam::Entry>& GlobalRaces::list(Now& now, std::uint64_t granule)
     for (std::uint32_t part = 0; part < width; ++part) {
       entries.push_back({id, 1u << ((info & 31u) + part), long_statement(info),
                          static_cast<std::uint8_t>(info >> 5 & 31u), bytes_of_lane(code, part),
-                         unit_of_code(info >> kUnitShift), (info & kStrong) != 0,
-                         (info & kNarrow) != 0});
+                         unit_of_code(info >> kUnitShift), (info & kStrong) != 0});
     }
   }
   id = now.era;
@@ -245,8 +254,8 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
   if (bytes == 0xf && (!strong || (!listed && !weak_before))) {
     if (listed) team_->lists(granule).erase(granule);
     id = now.era;
-    info = now.info | thread_of(now.warp, first) | (now.narrow ? kNarrow : 0u) |
-           (strong ? unit_code(now.unit) << kUnitShift : 0u);
+    info =
+        now.info | thread_of(now.warp, first) | (strong ? unit_code(now.unit) << kUnitShift : 0u);
     if (!strong) shadow_->read[granule] = 0;
     return;
   }
@@ -259,7 +268,48 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
   std::erase_if(entries, [](const Entry& at) { return at.bytes == 0; });
   if (entries.size() >= kMaxEntries) entries.erase(entries.begin());
   entries.push_back({now.era, lanes, now.statement, static_cast<std::uint8_t>(now.warp), bytes,
-                     now.unit, strong, now.narrow});
+                     now.unit, strong});
+}
+
+// Scopes.
+
+void GlobalRaces::check_scopes(Now& now, std::uint64_t granule, std::uint32_t lanes,
+                               std::uint8_t bytes) {
+  const auto found = scoped_.find(granule);
+  if (found != scoped_.end()) {
+    std::vector<ScopedAccess>& all = found->second;
+    for (const ScopedAccess& at : all) {
+      if ((at.bytes & bytes) != 0) check(now, granule, lanes, at.bytes & bytes, at.access);
+    }
+    // As in a cell, the last strong write replaces those before.
+    for (ScopedAccess& at : all) {
+      if (is_write(now.mark) && is_write(at.access.mark)) {
+        at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
+      }
+    }
+    std::erase_if(all, [](const ScopedAccess& at) { return at.bytes == 0; });
+  }
+  if (now.scope != ptx::Modifier::none) keep_scoped(now, scoped_[granule], lanes, bytes);
+}
+
+void GlobalRaces::keep_scoped(Now& now, std::vector<ScopedAccess>& all, std::uint32_t lanes,
+                              std::uint8_t bytes) {
+  // A thread that polls is kept once.
+  std::erase_if(all, [&](const ScopedAccess& at) {
+    const Era* const when = era(at.access.era);
+    return at.access.statement == now.statement && at.access.warp == now.warp &&
+           at.access.lanes == lanes && at.bytes == bytes && when != nullptr &&
+           when->block == now.block.order.number();
+  });
+  if (all.size() >= kMaxEntries) all.erase(all.begin());
+  all.push_back({{.era = now.era,
+                  .warp = now.warp,
+                  .lanes = lanes,
+                  .statement = now.statement,
+                  .mark = now.mark,
+                  .scope = now.scope,
+                  .unit = now.unit},
+                 bytes});
 }
 
 // Reports.
@@ -298,8 +348,8 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
   made.other = {other.statement, at.cta, thread_of(other.warp, other_lane)};
   std::uint32_t statement = now.statement;
   if (rule == Rule::ScopeTooNarrow) {
-    made.scope = ptx::Modifier::cta;
-    made.reversed = !now.narrow;
+    made.reversed = reaches_blocks(*now.context.grid, now.scope, linear, at.cta);
+    made.scope = made.reversed ? other.scope : now.scope;
   } else if (!made.same_block) {
     // Would a wider scope have ordered them?
     const auto missed = std::ranges::find_if(now.block.missed, [&](const Missed& m) {

@@ -60,7 +60,6 @@ class RaceTeam {
     std::uint8_t bytes = 0;
     std::uint8_t unit = 0;
     bool strong = false;
-    bool narrow = false;
   };
   using Lists = std::unordered_map<std::uint64_t, std::vector<Entry>>;  ///< by granule
   static constexpr std::uint32_t kIds = 1024;  ///< taken by a worker at once
