@@ -184,7 +184,7 @@ TEST_CASE("what is ordered with everything keeps the barriers around it") {
         "st.volatile.shared.u32 [%r3], %r9;", "cp.async.ca.shared.global [%r3], [%rd2], 4;",
         "cp.async.wait_all;", "mbarrier.init.shared.b64 [m], 64;", "bar.arrive 3, 64;",
         "mov.u32 %r21, %clock;", "mov.u64 %rd7, %globaltimer;", "barrier.cluster.arrive;",
-        "nanosleep.u32 20;", "fence.proxy.async;"}) {
+        "nanosleep.u32 20;", "fence.proxy.async;", "griddepcontrol.wait;"}) {
     INFO(opaque);
     CHECK(between(opaque, kOwnLoad) == "[opaque]");
     CHECK(between(kOwnLoad, opaque) == "[opaque]");
@@ -251,6 +251,16 @@ TEST_CASE("loops: pairs of one iteration and of several") {
                               "[%r14];\nbar.sync 0;\n")) == "ordered-elsewhere [may-conflict]");
   CHECK(reasons(loop(moving + "st.shared.u32 [%r14], %r9;\nbar.sync 0;\nld.shared.u32 %r20, "
                               "[%r14];\n")) == "[may-conflict]");
+}
+
+TEST_CASE("a barrier between too many accesses to compare stays") {
+  std::string stores, loads;
+  for (int i = 0; i < 320; ++i) {
+    stores += kOwn + "\n";
+    loads += "ld.shared.u32 %r20, [%r5];\n";
+  }
+  CHECK(reasons(stores + "bar.sync 0;\n" + loads) == "[may-conflict]");
+  CHECK(reasons(stores + "bar.sync 0;\nld.shared.u32 %r20, [%r5];\n") == "orders-nothing");
 }
 
 TEST_CASE("branches: the smaller of two sets stays") {
