@@ -392,6 +392,39 @@ TEST_CASE("tokens of the block, by an mbarrier, in a loop too") {
   check_exchange(kernel.module(), 2);  // polls take long on the emulator
 }
 
+TEST_CASE("mistakes in what tokens order are refused, by text") {
+  const auto refused = [](const auto& body) -> std::string {
+    try {
+      exchange([&](KernelBuilder& k, const Ptr<u32>& p, const Ptr<u32, Shared>&,
+                   const Value<u32>&) { body(k, p); });
+    } catch (const Error& error) {
+      return error.message;
+    }
+    return "accepted";
+  };
+  const std::string rule =
+      "; rule: whole warps, at most 1024 threads; some of the block have a barrier of their own, 1 "
+      "to 15; cure: use TokenThreads::block, warps or mbarrier";
+  const auto threads = [&](TokenThreads how) {
+    return refused([&](KernelBuilder& k, const Ptr<u32>&) { TokenProgram program(k, how); });
+  };
+  CHECK(threads(TokenThreads::warps(2, 0)) == "tokens of 64 threads at barrier 0" + rule);
+  CHECK(threads(TokenThreads::warps(2, 16)) == "tokens of 64 threads at barrier 16" + rule);
+  CHECK(threads(TokenThreads::warps(33, 1)) == "tokens of 1056 threads at barrier 1" + rule);
+  CHECK(threads(TokenThreads::mbarrier(0)) == "tokens of 0 threads at barrier 0" + rule);
+  CHECK(threads(TokenThreads::mbarrier(40)) == "tokens of 40 threads at barrier 0" + rule);
+  CHECK(threads(TokenThreads::warps(2, 15)) == "accepted");
+  CHECK(refused([](KernelBuilder& k, const Ptr<u32>& p) {
+          TileGroup block = TileGroup::block(k, 128);
+          TilePart<u32> part(block, TensorView<u32>(p, {16, 8}).tiles({16, 8}), {0, 0});
+          (void)TokenProgram(k).load_view(part, {TokenOrder::Acquire, TokenScope::Device});
+        }) ==
+        "a load that is acquire, through a view; rule: a tile is accessed by vectors of several "
+        "elements, "
+        "which are weak; cure: use a pointer, or a release or acquire of a flag that takes or "
+        "gives the token");
+}
+
 TEST_CASE("falsification 77: a scope that is too narrow for two blocks is reported") {
   // Block 0 writes data and a flag, block 1 reads the flag and then the data.
   const auto findings = [](TokenScope scope) {
