@@ -34,6 +34,37 @@ std::vector<std::string> names_of(const json& passes) {
 
 }  // namespace
 
+TEST_CASE("opt lists the passes and groups") {
+  const auto result = ptxgen_program({"opt", "--list-passes"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "");
+  CHECK(contains(result.out, "fma_fusion        floating-point mul and add become fma\n"));
+  CHECK(contains(result.out, "tokens            barriers that order nothing more go\n"));
+  CHECK(contains(result.out, "\ndefault           all passes but tokens, again and again"));
+  CHECK(contains(ptxgen_program({"opt"}).err, "file is required"));
+}
+
+TEST_CASE("opt says of each barrier why it goes or stays") {
+  TemporaryDirectory folder;
+  const std::string file = folder.file("k.ptx");
+  write_file(file,
+             ".version 7.8\n.target sm_89\n.address_size 64\n"
+             ".visible .entry k(.param .u64 p)\n.reqntid 64\n{\n"
+             "  .reg .b32 %r<5>;\n  .shared .b32 s[64];\n  mov.u32 %r1, %tid.x;\n"
+             "  shl.b32 %r2, %r1, 2;\n  mov.u32 %r3, s;\n  add.u32 %r2, %r2, %r3;\n"
+             "  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\n  ld.shared.u32 %r4, [s];\n"
+             "  bar.sync 0;\n  ret;\n}\n");
+  const auto result = ptxgen_program({"opt", file, "--passes", "tokens", "--explain"});
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.err, "tokens: changed, refused 1 conflict, 1 orders-nothing, "));
+  CHECK(contains(result.err,
+                 "    k:14: refused: 'bar.sync 0' stays: it orders 'st.shared.u32 [%r2], %r1' in "
+                 "line 13 before 'ld.shared.u32 %r4, [s]' in line 15: threads (0,0,0) and (1,0,0) "
+                 "access the same bytes [conflict]\n"
+                 "    k:16: 'bar.sync 0' is removed: no two threads access before and after it "
+                 "what conflicts [orders-nothing]\n"));
+}
+
 TEST_CASE("opt runs exactly the named passes in that order") {
   TemporaryDirectory folder;
   const std::string file = folder.file("k.ptx");

@@ -1,4 +1,4 @@
-// tests/litmus/lowered.hpp - the memory operations of a kernel's threads, read from its IR
+// tests/litmus/lowered.hpp - memory operations of a kernel's threads, from its IR
 #pragma once
 
 #include <cstdint>

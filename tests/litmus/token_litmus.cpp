@@ -14,11 +14,11 @@ constexpr std::string_view kOrders[] = {"weak", "relaxed", "acquire", "release",
 constexpr std::string_view kScopes[] = {"", "cta", "cluster", "gpu", "sys"};
 
 std::uint32_t warps_of(const Placement& placement) {
-  std::uint32_t most = 0;
+  std::uint32_t warps = 0;
   for (const std::uint32_t block : placement.block) {
-    most = std::max(most, static_cast<std::uint32_t>(std::ranges::count(placement.block, block)));
+    warps = std::max(warps, static_cast<std::uint32_t>(std::ranges::count(placement.block, block)));
   }
-  return most;
+  return warps;
 }
 
 // The number of the thread's warp in the launch.
@@ -80,7 +80,7 @@ class ThreadBuilder {
     const Loaded<u32> loaded = step.kind == Kind::Load
                                    ? program_.load_ptr(at, use)
                                    : program_.atomic_rmw(TokenRmw::Add, at, step.value, use);
-    const auto word = static_cast<int>(word_of_result(result_++));
+    const auto word = static_cast<int>(result_index(result_++));
     (void)program_.store_ptr(memory_ + word, loaded.value, {.after = &loaded.token});
     from(i + 1, &loaded.token, loaded.value);
   }
@@ -242,7 +242,7 @@ class PathBuilder {
   void keep(std::uint32_t read) {
     Event kept;
     kept.writes = true;
-    kept.location = word_of_result(result_++);
+    kept.location = result_index(result_++);
     kept.value = Value::of_read(read);
     kept.depends = control_;
     order_.add(read, read + 1);
@@ -312,10 +312,10 @@ bool synchronise_back(Order acquire, Order release) { return synchronise(release
 }  // namespace
 
 const std::vector<Shape>& shapes() {
-  constexpr std::uint32_t r0 = word_of_result(0);
-  constexpr std::uint32_t r1 = word_of_result(1);
-  constexpr std::uint32_t r2 = word_of_result(2);
-  constexpr std::uint32_t r3 = word_of_result(3);
+  constexpr std::uint32_t r0 = result_index(0);
+  constexpr std::uint32_t r1 = result_index(1);
+  constexpr std::uint32_t r2 = result_index(2);
+  constexpr std::uint32_t r3 = result_index(3);
   static const std::vector<Shape> all = {
       {"MP",
        Kind::Store,

@@ -38,13 +38,13 @@ struct Step {
 using Steps = std::vector<Step>;
 
 /// A litmus test. What loads and atomic operations read is stored in further words, in the order of
-/// the threads and of their steps: `word_of_result(0)` is the first.
+/// the threads and of their steps: `result_index(0)` is the first.
 struct TokenTest {
   std::vector<Steps> threads;
 };
 inline constexpr std::uint32_t kLocations = 2;
 inline constexpr std::uint32_t kWords = 8;
-[[nodiscard]] constexpr std::uint32_t word_of_result(std::uint32_t number) noexcept {
+[[nodiscard]] constexpr std::uint32_t result_index(std::uint32_t number) noexcept {
   return kLocations + number;
 }
 

@@ -10,8 +10,8 @@ using namespace ptxgen::litmus;
 
 namespace {
 
-bool is_subset(const Allowed& part, const Allowed& whole) {
-  return std::ranges::all_of(part, [&](const auto& each) { return whole.contains(each.first); });
+bool is_subset(const Allowed& part, const Allowed& all) {
+  return std::ranges::all_of(part, [&](const auto& each) { return all.contains(each.first); });
 }
 
 std::string title(const Shape& shape, const Placement& placement) {

@@ -115,6 +115,7 @@ TEST_CASE("a barrier goes where no two threads conflict") {
         "[conflict]");
   CHECK(between("@!%p1 bra A;\nst.shared.u32 [%r10], %r9;\nA:",
                 "@%p1 bra B;\nbra C;\nB:\nld.shared.u32 %r20, [%r10];\nC:") == "orders-nothing");
+  CHECK(between("@%p1 bra A;\nmov.u32 %r20, 1;\nA:\n" + kOwn, kNext) == "[conflict]");
   CHECK(between("@%p1 bra A;\nst.shared.u32 [%r10], %r9;\nA:",
                 "@%p1 bra B;\nbra C;\nB:\nld.shared.u32 %r20, [%r10];\nC:") == "[conflict]");
 }
@@ -184,14 +185,17 @@ TEST_CASE("what is ordered with everything keeps the barriers around it") {
         "st.volatile.shared.u32 [%r3], %r9;", "cp.async.ca.shared.global [%r3], [%rd2], 4;",
         "cp.async.wait_all;", "mbarrier.init.shared.b64 [m], 64;", "bar.arrive 3, 64;",
         "mov.u32 %r21, %clock;", "mov.u64 %rd7, %globaltimer;", "barrier.cluster.arrive;",
-        "nanosleep.u32 20;", "fence.proxy.async;"}) {
+        "nanosleep.u32 20;", "fence.proxy.async;", "griddepcontrol.wait;",
+        "mystery.u32 %r21, %r9;"}) {
     INFO(opaque);
     CHECK(between(opaque, kOwnLoad) == "[opaque]");
     CHECK(between(kOwnLoad, opaque) == "[opaque]");
   }
+  // With an instruction outside the op table nothing is known to be uniform.
+  CHECK(between("mystery.u32 %r21, %r9;", kOwnLoad) == "[divergent]");
   CHECK(between("bar.warp.sync -1;", kOwnLoad) == "orders-nothing");
   CHECK(between("trap;", kOwnLoad) == "orders-nothing");
-  CHECK(between("ld.local.u32 %r21, [%r3];", "st.local.u32 [%r3], %r9;") == "orders-nothing");
+  CHECK(between("ld.local.u32 %r21, [%r3];", "st.local.u32 [%r4], %r9;") == "orders-nothing");
 }
 
 TEST_CASE("barriers that the block may not pass together stay, by reason") {
@@ -199,6 +203,7 @@ TEST_CASE("barriers that the block may not pass together stay, by reason") {
   CHECK(reasons("bar.sync 0, 64;\n") == "[counted]");
   CHECK(reasons("and.b32 %r20, %r0, 7;\nbar.sync %r20;\n") == "[number-unknown]");
   CHECK(reasons("@%p1 bra A;\nbar.sync 0;\nA:\n") == "[divergent]");
+  CHECK(reasons("@%p3 bra A;\nbar.sync 0;\nA:\n") == "[divergent]");  // whole warps
   CHECK(reasons("@%p2 bra A;\nbar.sync 0;\nA:\n") == "orders-nothing");
   CHECK(reasons("@%p1 ret;\nbar.sync 0;\n") == "[divergent]");
   // One that threads may wait at instead.
@@ -251,6 +256,23 @@ TEST_CASE("loops: pairs of one iteration and of several") {
                               "[%r14];\nbar.sync 0;\n")) == "ordered-elsewhere [may-conflict]");
   CHECK(reasons(loop(moving + "st.shared.u32 [%r14], %r9;\nbar.sync 0;\nld.shared.u32 %r20, "
                               "[%r14];\n")) == "[may-conflict]");
+}
+
+TEST_CASE("loops with two entries: pairs of any iterations") {
+  CHECK(reasons("mov.u32 %r12, 0;\n@%p2 bra M;\nL:\nshl.b32 %r13, %r12, 2;\n"
+                "add.u32 %r14, %r3, %r13;\nst.shared.u32 [%r14], %r9;\nbar.sync 0;\n"
+                "ld.shared.u32 %r20, [%r14];\nM:\nbar.sync 0;\nadd.u32 %r12, %r12, 1;\n"
+                "setp.lt.u32 %p4, %r12, 8;\n@%p4 bra L;\n") == "[may-conflict] [may-conflict]");
+}
+
+TEST_CASE("a barrier between too many accesses to compare stays") {
+  std::string stores, loads;
+  for (int i = 0; i < 320; ++i) {
+    stores += kOwn + "\n";
+    loads += "ld.shared.u32 %r20, [%r5];\n";
+  }
+  CHECK(reasons(stores + "bar.sync 0;\n" + loads) == "[may-conflict]");
+  CHECK(reasons(stores + "bar.sync 0;\nld.shared.u32 %r20, [%r5];\n") == "orders-nothing");
 }
 
 TEST_CASE("branches: the smaller of two sets stays") {

@@ -75,12 +75,13 @@ void TokenProgram::check_token(const Token& token, Site site) {
 
 void TokenProgram::check_view(tile::TokenAccess access, const TokenUse& use, Site site) {
   if (use.order == TokenOrder::Weak) return;
-  k_->refuse("tokens",
-             format_text("a {} {} through a view; rule: a tile is accessed by vectors of several "
-                         "elements, which are weak; cure: use a pointer, or a release or acquire "
-                         "of a flag that takes or gives the token",
-                         to_string(use.order), to_string(access)),
-             site);
+  k_->refuse(
+      "tokens",
+      format_text("a {} that is {}, through a view; rule: a tile is accessed by vectors of several "
+                  "elements, which are weak; cure: use a pointer, or a release or acquire "
+                  "of a flag that takes or gives the token",
+                  to_string(access), to_string(use.order)),
+      site);
 }
 
 Token TokenProgram::make_token(Site site) {

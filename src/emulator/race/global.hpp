@@ -117,6 +117,10 @@ class GlobalRaces final : public Races {
     bool vague = false;
     std::uint8_t unit = 0;  ///< of a strong access; 0: not known, 3: 1 or 2
   };
+  [[nodiscard]] static Other weak_read(std::uint32_t era, std::uint32_t info,
+                                       std::uint32_t lanes) noexcept {
+    return {.era = era, .warp = info >> 5 & 31u, .lanes = lanes, .mark = Mark::WeakRead};
+  }
   /// A strong access with scope cta or cluster, which a cell does not keep.
   struct ScopedAccess {
     Other access;

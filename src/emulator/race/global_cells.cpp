@@ -203,7 +203,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   const std::uint32_t width = code == 1 ? 3u : code == 2 ? 15u : 1u;
   const std::uint32_t owners = width << (info & 31u);
   if ((info & kSeveral) == 0) {
-    const Other other{.era = id, .warp = info >> 5 & 31u, .lanes = owners, .mark = Mark::WeakRead};
+    const Other other = weak_read(id, info, owners);
     if (unordered(now, lanes, other) == 0 && !(mine && id == now.era && code != 0)) {
       return begin();
     }
@@ -348,8 +348,9 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
   made.other = {other.statement, at.cta, thread_of(other.warp, other_lane)};
   std::uint32_t statement = now.statement;
   if (rule == Rule::ScopeTooNarrow) {
-    made.reversed = reaches_blocks(*now.context.grid, now.scope, linear, at.cta);
-    made.scope = made.reversed ? other.scope : now.scope;
+    const bool reversed = reaches_blocks(*now.context.grid, now.scope, linear, at.cta);
+    made.reversed = reversed;
+    made.scope = reversed ? other.scope : now.scope;
   } else if (!made.same_block) {
     // Would a wider scope have ordered them?
     const auto missed = std::ranges::find_if(now.block.missed, [&](const Missed& m) {

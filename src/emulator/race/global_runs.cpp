@@ -118,8 +118,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
     const Era* const at = era(read[i]);
     const bool mine = at != nullptr && at->block == order.number();
     if ((info & kSeveral) == 0) {
-      const Other other{
-          .era = read[i], .warp = info >> 5 & 31u, .lanes = lanes, .mark = Mark::WeakRead};
+      const Other other = weak_read(read[i], info, lanes);
       if (unordered(now, lanes, other) == 0) {
         begin();
         continue;

@@ -33,7 +33,7 @@ class BarrierSearch {
  public:
   static constexpr std::size_t kMaxSearched = 10;
   /// Pairs of statements around one barrier. If there are more, it stays.
-  static constexpr std::size_t kMaxPairs = 250'000;
+  static constexpr std::size_t kMaxPairs = 100'000;
 
   BarrierSearch(analysis::Facts& facts, const BlockBarriers& barriers);
 

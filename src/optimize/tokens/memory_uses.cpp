@@ -16,7 +16,7 @@ using analysis::Overlap;
 namespace {
 
 /// Threads evaluated for all comparisons of a function; beyond, everything conflicts.
-constexpr std::uint64_t kMaxWork = 20'000'000;
+constexpr std::uint64_t kMaxWork = 5'000'000;
 
 bool reads_clock(const Function& function, const Instruction& s) {
   const auto operands = function.operands_of(s);
@@ -89,10 +89,10 @@ std::optional<MemoryUse> memory_use(const Function& function, std::uint32_t stat
   const analysis::MemoryOrder order = analysis::memory_order(s);
   const bool accesses = order.touches_memory() && row.mnemonic != "mbarrier" &&
                         !has(row.flags, Flag::Call | Flag::Asynchronous | Flag::Barrier);
-  use.opaque = reads_clock(function, s) ||
-               (accesses ? order.order == Modifier::volatile_ || order.order == Modifier::mmio
-                         : order.touches_memory() || order.is_fence() ||
-                               has(row.flags, Flag::Volatile | Flag::Barrier));
+  use.opaque =
+      reads_clock(function, s) ||
+      (accesses ? order.order == Modifier::volatile_ || order.order == Modifier::mmio
+                : order.touches_memory() || order.is_fence() || has(row.flags, Flag::Volatile));
   if (use.opaque) return use;
   if (!accesses) return std::nullopt;
   use.reads = order.reads;
@@ -121,11 +121,12 @@ Conflict Conflicts::of(const MemoryUse& first, const MemoryUse& second, std::uin
                      second.space != Space::Generic;
   const bool strong = first.strong && second.strong;
   if (!orders && (apart || (!first.writes && !second.writes && !strong))) return {};
-  if (by_one_thread(first, second, loop)) return {};
-  if (first.acquires) return {"acquire", {}, {}};
-  if (second.releases) return {"release", {}, {}};
-  if (blocks) return {"other-blocks", {}, {}};
-  if (first.anywhere || second.anywhere) return {"may-conflict", {}, {}};
+  if (orders || first.anywhere || second.anywhere) {
+    if (by_one_thread(first, second, loop)) return {};
+    if (first.acquires) return {"acquire", {}, {}};
+    if (second.releases) return {"release", {}, {}};
+    return {blocks ? "other-blocks" : "may-conflict", {}, {}};
+  }
   const AffineForm a = address(first), b = address(second);
   const Variable* const of_a = variable(a);
   const Variable* const of_b = variable(b);
