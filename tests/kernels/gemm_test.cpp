@@ -214,8 +214,10 @@ TEST_CASE("what a GEMM cannot be is refused by name") {
       "batch are disjoint");
   CHECK(refusal(changed([](GemmMma& g) { g.problem.type = ElementType::q8_0; })) ==
         "bad-problem: type is q8_0; it may be f32, f16 or bf16");
-  CHECK(refusal(changed([](GemmMma& g) { g.problem.type = ElementType::f32; })) ==
-        "bad-plan: type is f32; tensor cores multiply f16 or bf16 here: take gemm_tiled for f32");
+  CHECK(
+      refusal(changed([](GemmMma& g) { g.problem.type = ElementType::f32; }), "sm_75") ==
+      "target-lacks: type is f32, multiplied as tf32, which the tensor cores of sm_75 do not have; "
+      "they need sm_80 or newer: take f16");
   CHECK(refusal(changed([](GemmMma& g) { g.stages = 6; })) ==
         "bad-plan: stages is 6; it may be 2 to 5");
   CHECK(

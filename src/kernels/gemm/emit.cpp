@@ -36,8 +36,9 @@ Ptr<b8> moved(KernelBuilder& k, const Ptr<b8>& p, const Value<u32>& n, std::uint
   return p.offset_bytes(k.mul_lo(k.cvt<u64>(n), bytes));
 }
 
-Kit read_parameters(KernelBuilder& k, const GemmProblem& problem) {
+Kit read_parameters(KernelBuilder& k, const GemmProblem& problem, WorkspaceUse workspace) {
   for (const char* name : {"c", "a", "b", "bias", "residual"}) k.declare_param<Ptr<b8>>(name);
+  if (workspace != WorkspaceUse::None) k.declare_param<Ptr<b8>>("workspace");
   for (const char* name : {"alpha", "beta"}) k.declare_param<f32>(name);
   k.declare_param<u32>("m");
   const std::uint32_t element = bytes(problem.type);
@@ -51,9 +52,10 @@ Kit read_parameters(KernelBuilder& k, const GemmProblem& problem) {
   const Ptr<b8> c = of_c("c");
   const Ptr<b8> a = of_batch(k, k.load_param<Ptr<b8>>("a"), problem.stride_a, element);
   const Ptr<b8> b = of_batch(k, k.load_param<Ptr<b8>>("b"), problem.stride_b, element);
-  Kit kit{k, problem, c, a, b, {}, {}, {}, {}, m};
+  Kit kit{k, problem, c, a, b, {}, {}, {}, {}, {}, m};
   if (problem.bias) kit.bias.emplace(k.load_param<Ptr<b8>>("bias"));
   if (problem.residual) kit.residual.emplace(of_c("residual"));
+  if (workspace == WorkspaceUse::Used) kit.workspace.emplace(k.load_param<Ptr<b8>>("workspace"));
   if (problem.scaled) {
     kit.alpha.emplace(k.load_param<f32>("alpha"));
     kit.beta.emplace(k.load_param<f32>("beta"));

@@ -20,12 +20,14 @@ struct Kit {
   KernelBuilder& k;
   const GemmProblem& problem;
   Ptr<b8> c, a, b;
-  std::optional<Ptr<b8>> bias, residual;
+  std::optional<Ptr<b8>> bias, residual, workspace;
   std::optional<Value<f32>> alpha, beta;
   Value<u32> m;
 };
+enum class WorkspaceUse : std::uint8_t { None, Declared, Used };
 /// Declares all parameters and reads those that the problem has.
-[[nodiscard]] Kit read_parameters(KernelBuilder& k, const GemmProblem& problem);
+[[nodiscard]] Kit read_parameters(KernelBuilder& k, const GemmProblem& problem,
+                                  WorkspaceUse workspace = WorkspaceUse::None);
 
 /// Adjacent outputs that one store can write wherever a multiple of them begins, 4, 2 or 1: as the
 /// alignments of rows, matrices and n allow.

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "kernels/gemm/staged_operand.hpp"
+#include "kernels/parts/block_vote.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
@@ -24,10 +25,12 @@ constexpr std::uint32_t kGroupedTiles = 8;  // rows of tiles that share columns 
 }
 
 gemm::TileLayout layout_a(const GemmMma& kernel) {
-  return {!kernel.problem.transpose_a, kernel.shape().m, kernel.shape().k};
+  return {!kernel.problem.transpose_a, kernel.shape().m, kernel.shape().k,
+          bytes(kernel.problem.type)};
 }
 gemm::TileLayout layout_b(const GemmMma& kernel) {
-  return {kernel.problem.transpose_b, kernel.shape().n, kernel.shape().k};
+  return {kernel.problem.transpose_b, kernel.shape().n, kernel.shape().k,
+          bytes(kernel.problem.type)};
 }
 std::uint32_t stage_bytes(const GemmMma& kernel) {
   return layout_a(kernel).bytes() + layout_b(kernel).bytes();
@@ -59,6 +62,7 @@ gemm::TileCopy copy_of(const GemmMma& kernel, const ptx::Target& target, bool is
   copy.async = target.sm >= kAsyncSm && copy.load_bytes >= 4;
   copy.pitch = is_a ? p.pitch_a() : p.pitch_b();
   copy.terms = p.k;
+  copy.shared_terms = kernel.splits == 1 ? 0 : p.k / kernel.splits;
   copy.outputs = is_a ? 0 : p.n;
   if (!copy.async) {
     const bool along_k = is_a ? !p.transpose_a : p.transpose_b;
@@ -67,6 +71,14 @@ gemm::TileCopy copy_of(const GemmMma& kernel, const ptx::Target& target, bool is
   }
   return copy;
 }
+
+std::uint32_t all_steps(const GemmMma& kernel) {
+  return (kernel.problem.k - 1) / kernel.shape().k + 1;
+}
+std::uint64_t tile_bytes(const GemmTileShape& shape) {
+  return std::uint64_t{4} * shape.m * shape.n;
+}
+std::uint64_t rounded_up(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 // Where the block's tile is.
 struct Origin {
@@ -117,16 +129,81 @@ class Emitter {
 
   void emit() {
     multiply();
-    // The ring becomes the place of the outputs.
-    k_.bar_sync();
-    for (std::uint32_t i = 0; i < shape_.warp_m() / 16; ++i) store_rows(i);
+    if (kernel_.splits == 1) {
+      // The ring becomes the place of the outputs.
+      k_.bar_sync();
+      store_tile();
+    } else {
+      k_.if_(add_part(), [&] {
+        sum_parts();
+        store_tile();
+      });
+    }
   }
 
  private:
   [[nodiscard]] Ptr<b8, Shared> tile_b() const {
     return memory_.offset_bytes(layout_a(kernel_).bytes());
   }
-  [[nodiscard]] std::uint32_t steps() const { return (kernel_.problem.k - 1) / shape_.k + 1; }
+  [[nodiscard]] std::uint32_t steps() const { return all_steps(kernel_) / kernel_.splits; }
+  void store_tile() {
+    for (std::uint32_t i = 0; i < shape_.warp_m() / 16; ++i) store_rows(i);
+  }
+
+  // The number of the block's tile among those of all matrices.
+  [[nodiscard]] Value<u32> tile_number() {
+    const Value<u32> before = k_.mul_lo(k_.ctaid_z(), k_.nctaid_x());
+    return before + k_.ctaid_x();
+  }
+  // The thread's part of the tile's first sums in the workspace, after the tickets of all tiles.
+  // Sums are not in the order of outputs: consecutive threads have consecutive 16 bytes.
+  [[nodiscard]] Ptr<b8> first_part() {
+    const Value<u32> tiles = k_.mul_lo(k_.nctaid_x(), k_.nctaid_z());
+    const Value<u64> tickets = (k_.mul_wide(tiles, 4u) + std::uint64_t{15}) & ~std::uint64_t{15};
+    const Ptr<b8> parts = kit_.workspace->offset_bytes(tickets);
+    const Ptr<b8> tile = gemm::moved(k_, parts, tile_number(), kernel_.splits * tile_bytes(shape_));
+    return gemm::moved(k_, tile, k_.tid_x(), 16);
+  }
+
+  // Stores the block's sums; whether it is the last of its tile to arrive, the same for all
+  // threads. Leaves the ticket 0.
+  [[nodiscard]] Pred add_part() {
+    const Ptr<b8> mine = gemm::moved(k_, first_part(), k_.ctaid_y(), tile_bytes(shape_));
+    for (std::uint32_t i = 0; i < sums_.size(); ++i) {
+      const auto sum = sums_[i].read();
+      k_.st(mine.offset_bytes(16 * i * shape_.threads()).template cast<f32>(),
+            std::array{sum[0], sum[1], sum[2], sum[3]});
+    }
+    k_.bar_sync();
+    auto last = k_.var<u32>(0u);
+    k_.if_(k_.tid_x() == 0u, [&] {
+      const Ptr<u32> ticket = kit_.workspace->template cast<u32>() + tile_number();
+      const std::uint32_t limit = kernel_.splits - 1;
+      const Value<u32> before = k_.atom_inc(ticket, limit, Atomic{Order::acq_rel, Scope::gpu});
+      last = one_if(k_, before == limit);
+    });
+    return block_any(k_, last != 0u);
+  }
+
+  // The sums of all blocks in the order of k, past the L1, which may have stale ones.
+  void sum_parts() {
+    const auto variable = [&](std::size_t i, std::uint32_t r) {
+      const Var<f32>& sum = sums_[i].variables()[r];
+      return Var<f32>(sum.core(), sum.reg());
+    };
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      for (std::uint32_t r = 0; r < 4; ++r) variable(i, r) = 0.0f;
+    }
+    auto from = k_.var(first_part());
+    k_.for_(0u, kernel_.splits, 1u, [&] {
+      for (std::uint32_t i = 0; i < sums_.size(); ++i) {
+        const Ptr<b8> at = from.view().offset_bytes(16 * i * shape_.threads());
+        const auto part = k_.ld<4>(at.template cast<f32>(), Load{.cache = Cache::cg});
+        for (std::uint32_t r = 0; r < 4; ++r) variable(i, r) += part[r];
+      }
+      from += tile_bytes(shape_);
+    });
+  }
 
   // All steps: a loop over whole rounds of the ring, in which every copy has a place that is
   // constant in the code; then the rest.
@@ -145,7 +222,7 @@ class Emitter {
       k_.for_(0u, rounds, 1u, round);
     }
     for (std::uint32_t i = rounds * stages; i < steps(); ++i) {
-      const std::uint32_t later = steps() - 1 - i;  // steps behind this one
+      const std::uint32_t later = steps() - 1 - i;  // steps after this one
       step(i, std::min(ahead - 1, later), i < requesting ? std::optional(i + ahead) : std::nullopt);
     }
   }
@@ -157,7 +234,8 @@ class Emitter {
     k_.bar_sync();
     if (to) request(*to);
     const std::uint64_t stage = std::uint64_t{from % kernel_.stages} * stage_bytes(kernel_);
-    for (std::uint32_t term = 0; term < shape_.k / 16u; ++term) multiply_terms(term, stage);
+    const std::uint32_t fragments = shape_.k / layout_a(kernel_).fragment_terms();
+    for (std::uint32_t term = 0; term < fragments; ++term) multiply_terms(term, stage);
   }
 
   void request(std::uint32_t to) {
@@ -167,17 +245,32 @@ class Emitter {
     if (async_) k_.cp_async_commit_group();
   }
 
-  // 16 terms.
+  // Terms of a fragment: 16, of tf32 8.
   void multiply_terms(std::uint32_t term, std::uint64_t stage) {
     std::vector<std::array<Value<b32>, 4>> a, b;
     for (std::uint32_t i = 0; i < shape_.warp_m() / 16; ++i)
-      a.push_back(rows_a_.load(i, term, stage));
+      a.push_back(rounded(rows_a_.load(i, term, stage)));
     for (std::uint32_t j = 0; j < shape_.warp_n() / 16; ++j)
-      b.push_back(rows_b_.load(j, term, stage));
+      b.push_back(rounded(rows_b_.load(j, term, stage)));
     for (std::uint32_t i = 0; i < a.size(); ++i) {
       for (std::uint32_t j = 0; j < 2 * b.size(); ++j) {
         add_product(sums_[i * 2 * b.size() + j], a[i], b[j / 2], j % 2 * 2);
       }
+    }
+  }
+
+  // f32 to the nearest tf32, which mma would cut off.
+  [[nodiscard]] std::array<Value<b32>, 4> rounded(const std::array<Value<b32>, 4>& loaded) {
+    if constexpr (T::kBits != 32) {
+      return loaded;
+    } else {
+      const auto round = [&](std::uint32_t i) {
+        const Value<b32> value = k_.undefined<b32>();
+        k_.emit(ptx::Op::cvt_tf32_rna, {ptx::Modifier::rna}, {value, k_.bitcast<f32>(loaded[i])});
+        return value;
+      };
+      const Value<b32> first = round(0), second = round(1), third = round(2);
+      return {first, second, third, round(3)};
     }
   }
 
@@ -186,7 +279,7 @@ class Emitter {
                    const std::array<Value<b32>, 4>& b, std::uint32_t first) {
     using A = FragmentA<Shape, T>;
     using B = FragmentB<Shape, T>;
-    for (std::uint32_t part = 0; part < 16 / Shape::kK; ++part) {
+    for (std::uint32_t part = 0; part < 4 / A::kRegisters; ++part) {
       const auto register_of = [&](const std::array<Value<b32>, 4>& from, std::uint32_t i) {
         return k_.bitcast<typename A::Register>(from[i]);
       };
@@ -255,6 +348,10 @@ std::uint32_t GemmMma::load_bytes_a() const noexcept {
 std::uint32_t GemmMma::load_bytes_b() const noexcept {
   return load_bytes(problem, problem.pitch_b(), problem.stride_b);
 }
+std::uint64_t GemmMma::tiles() const noexcept {
+  const LaunchGeometry launch = geometry();
+  return std::uint64_t{launch.grid.x} * launch.grid.z;
+}
 std::uint32_t GemmMma::shared_bytes() const noexcept {
   return std::max(stages * stage_bytes(*this), output_bytes(shape()));
 }
@@ -262,20 +359,22 @@ std::uint32_t GemmMma::shared_bytes() const noexcept {
 void check(const GemmMma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
-  if (p.type != ElementType::f16 && p.type != ElementType::bf16) {
-    refuse("bad-plan", nullptr,
-           format_text("type is {}; tensor cores multiply f16 or bf16 here: take gemm_tiled for "
-                       "{}",
-                       to_string(p.type), to_string(p.type)));
-  }
   if (kernel.stages < 2 || kernel.stages > 5) {
     refuse("bad-plan", nullptr, format_text("stages is {}; it may be 2 to 5", kernel.stages));
   }
-  if (target.sm < kAsyncSm && p.type == ElementType::bf16) {
-    refuse("target-lacks", &target,
-           format_text("type is bf16, which the tensor cores of {} do not have; they need sm_80 or "
-                       "newer: take f16",
-                       target.name));
+  const bool complete = p.k % kernel.shape().k == 0 && all_steps(kernel) % kernel.splits == 0;
+  if (kernel.splits == 0 || kernel.splits > 64 || (kernel.splits > 1 && !complete)) {
+    refuse("bad-plan", nullptr,
+           format_text("splits is {} with k = {}; it may be 1 to 64, and more than 1 where k is a "
+                       "multiple of {} times the splits",
+                       kernel.splits, p.k, kernel.shape().k));
+  }
+  if (target.sm < kAsyncSm && p.type != ElementType::f16) {
+    refuse(
+        "target-lacks", &target,
+        format_text("type is {}, which the tensor cores of {} do not have; they need sm_80 or "
+                    "newer: take f16",
+                    p.type == ElementType::f32 ? "f32, multiplied as tf32" : "bf16", target.name));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
     refuse("target-lacks", &target,
@@ -299,11 +398,14 @@ BuiltKernel GemmMma::build(const ptx::Target& target) const {
   k.min_blocks_per_sm(shape().blocks_per_sm);
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
-  gemm::Kit kit = gemm::read_parameters(k, problem);
+  gemm::Kit kit = gemm::read_parameters(
+      k, problem, splits == 1 ? gemm::WorkspaceUse::Declared : gemm::WorkspaceUse::Used);
   if (target.sm < kAsyncSm) {
     Emitter<m16n8k8, f16>(*this, target, kit).emit();
   } else if (problem.type == ElementType::f16) {
     Emitter<m16n8k16, f16>(*this, target, kit).emit();
+  } else if (problem.type == ElementType::f32) {
+    Emitter<m16n8k8, tf32>(*this, target, kit).emit();
   } else {
     Emitter<m16n8k16, bf16>(*this, target, kit).emit();
   }
@@ -311,20 +413,30 @@ BuiltKernel GemmMma::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry GemmMma::geometry() const {
-  const auto tiles = [](std::uint32_t outputs, std::uint32_t of_tile) {
+  const auto of = [](std::uint32_t outputs, std::uint32_t of_tile) {
     return (outputs - 1) / of_tile + 1;
   };
-  return {.grid = {tiles(problem.m, shape().m) * tiles(problem.n, shape().n), 1, problem.batch},
+  return {.grid = {of(problem.m, shape().m) * of(problem.n, shape().n), splits, problem.batch},
           .block = {shape().threads(), 1, 1},
           .dynamic_shared_bytes = shared_bytes()};
 }
 
 KernelKey Describe<GemmMma>::key(const K& spec) {
-  return detail::gemm_key(spec.problem, static_cast<std::uint64_t>(spec.tile) << 8 | spec.stages);
+  return detail::gemm_key(spec.problem, static_cast<std::uint64_t>(spec.tile) << 16 |
+                                            std::uint64_t{spec.splits} << 8 | spec.stages);
+}
+
+WorkspaceNeed Describe<GemmMma>::workspace(const K& spec) {
+  if (spec.splits == 1) return {};
+  const std::uint64_t tiles = spec.tiles();
+  return {rounded_up(4 * tiles), tiles * spec.splits * tile_bytes(spec.shape())};
 }
 
 ErrorBound Describe<GemmMma>::bound(const K& spec) {
-  return detail::gemm_bound(spec.problem, tensor_core_error(spec.problem.k));
+  const double sums = tensor_core_error(spec.problem.k) + spec.splits * 0x1p-24;
+  if (spec.problem.type != ElementType::f32) return detail::gemm_bound(spec.problem, sums);
+  // tf32: both factors are rounded to 11 binary digits; groups have four products.
+  return detail::gemm_bound(spec.problem, 2 * sums + 0x1.001p-10);
 }
 
 }  // namespace ptxgen::inline v0

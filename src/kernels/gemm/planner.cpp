@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kTie = 0.005;
 constexpr std::uint32_t kStages[] = {2, 3, 4};
+constexpr std::uint32_t kSplits[] = {1, 2, 4, 8, 16};
 
 std::uint64_t shared_of(const GemmKernel& kernel) {
   const auto* mma = std::get_if<GemmMma>(&kernel);
@@ -22,6 +23,14 @@ std::uint64_t shared_of(const GemmKernel& kernel) {
 // Times as powers of 1 + kTie: equal numbers are a tie, and the order is one.
 long step_of(const GemmCandidate& candidate) {
   return std::lround(std::log(candidate.prediction.us) / std::log1p(kTie));
+}
+
+// Sums are shared only where tiles alone leave SMs idle.
+bool fits(const GemmMma& kernel, const ptx::Gpu& gpu) {
+  const std::uint32_t step = kernel.shape().k * kernel.splits;
+  const bool divides =
+      kernel.splits == 1 || (kernel.problem.k % step == 0 && kernel.tiles() < 2u * gpu.sms);
+  return divides && kernel.shared_bytes() <= gpu.shared_per_block;
 }
 
 template <class Kernel>
@@ -42,8 +51,10 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
       problem.type != ElementType::f32 && tensor_rates(gpu, problem.type).peak_tflops > 0;
   for (std::size_t tile = 0; tensor_cores && tile < std::size(kGemmTiles); ++tile) {
     for (const std::uint32_t stages : kStages) {
-      const GemmMma kernel{problem, static_cast<GemmTile>(tile), stages};
-      if (kernel.shared_bytes() <= gpu.shared_per_block) add(all, kernel, gpu);
+      for (const std::uint32_t splits : kSplits) {
+        const GemmMma kernel{problem, static_cast<GemmTile>(tile), stages, splits};
+        if (fits(kernel, gpu)) add(all, kernel, gpu);
+      }
     }
   }
   for (const Word<std::uint32_t>& tile : kGemmSquareTiles) {
@@ -60,7 +71,8 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
 
 std::string to_text(const GemmKernel& kernel) {
   if (const auto* mma = std::get_if<GemmMma>(&kernel)) {
-    return format_text("gemm_mma {}, {} stages", mma->shape().name, mma->stages);
+    const std::string plan = format_text("gemm_mma {}, {} stages", mma->shape().name, mma->stages);
+    return mma->splits == 1 ? plan : format_text("{}, {} splits", plan, mma->splits);
   }
   if (const auto* tiled = std::get_if<GemmTiled>(&kernel)) {
     return format_text("gemm_tiled {}x{}", tiled->tile, tiled->tile);

@@ -16,6 +16,9 @@ constexpr double kSharedBytesPerClock = 128;  // of an SM
 constexpr double kFmaPerClock = 128;          // f32, of an SM
 constexpr std::uint32_t kGroupedTiles = 8;    // rows of tiles that share columns of B in the L2
 
+// Stores, fence, ticket, loads: as of GEMV plans.
+constexpr double kTicketUs = 1.5;
+
 // Nothing of the family was run on a GPU; the shares of tensor_rates are two published figures
 // each.
 constexpr ErrorBand kUnproved{0.1, 0.25};
@@ -31,6 +34,7 @@ struct Work {
   double terms = 1;         ///< of a sum, with those that fill the last step
   double steps = 1;         ///< one after another
   double shared_bytes = 0;  ///< of a block, through shared memory
+  double splits = 1;        ///< blocks that share a tile
   double ahead = 1;         ///< steps that are on their way
   double pass_seconds = 0;  ///< arithmetic of one tile on an SM of its own
   ptx::BlockNeeds needs;
@@ -43,6 +47,15 @@ std::string_view largest(const GemmTerms& terms) {
   return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
+}
+
+// Of a reader. The rates of copies are lower; NVIDIA's white paper of the A100 has 5120 bytes a
+// clock, which is taken for Hopper, too.
+double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) {
+  constexpr double kServerBytesPerClock = 5120;
+  const std::uint16_t sm = ptx::sm_of(gpu);
+  const double known = sm == 80 || sm == 90 ? kServerBytesPerClock * gpu.clock_mhz * 1e-3 : 0;
+  return std::max(known, rates.l2_gb_per_s);
 }
 
 // Bytes from DRAM: A and C once; B once, or if it does not fit the L2 beside a group of rows of A,
@@ -60,7 +73,7 @@ double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates)
 GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu& gpu,
                          double peak_tflops) {
   const GpuRates rates = rates_of(gpu);
-  const double blocks = work.tiles_m * work.tiles_n * p.batch;
+  const double blocks = work.tiles_m * work.tiles_n * p.batch * work.splits;
   const double on_busiest = std::ceil(blocks / gpu.sms);
   const double clock = gpu.clock_mhz * 1e6;
   const double element = bytes(p.type);
@@ -76,14 +89,19 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
   terms.latency =
       std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
-  terms.l2 = blocks * (work.tile_m + work.tile_n) * work.terms * element / rates.l2_gb_per_s * 1e-3;
+  terms.l2 = blocks * (work.tile_m + work.tile_n) * work.terms * element /
+             l2_read_gb_per_s(gpu, rates) * 1e-3;
   const KernelCost cost = detail::gemm_cost(p);
   const double written = static_cast<double>(cost.bytes_written);
   const double dram = dram_bytes(p, work, rates);
   terms.dram = dram / model::mixed(rates, written / dram).gb_per_s * 1e-3;
-  // The first copies of a block are before its first product.
-  prediction.us = terms.launch + rates.latency_ns * 1e-3 +
-                  model::together(terms.tensor, terms.shared, terms.latency, terms.l2, terms.dram);
+  // Partial sums of f32, stored and read again, and a ticket.
+  const double parts = work.splits == 1 ? 0 : 8 * blocks * work.tile_m * work.tile_n;
+  const double reduction = parts == 0 ? 0 : parts / rates.l2_gb_per_s * 1e-3 + kTicketUs;
+  // The first copies of a block are before its first product. Shares of tensor cores were measured
+  // of whole kernels, whose copies ran beside, so the largest term is the time.
+  prediction.us = terms.launch + rates.latency_ns * 1e-3 + reduction +
+                  std::max({terms.tensor, terms.shared, terms.latency, terms.l2, terms.dram});
   prediction.bound_by = largest(terms);
   prediction.tflops = static_cast<double>(cost.flops) / prediction.us * 1e-6;
   prediction.share_of_peak = peak_tflops == 0 ? 0 : prediction.tflops / peak_tflops;
@@ -106,7 +124,8 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   work.tiles_n = tiles_of(p.n, shape.n);
   work.tile_m = shape.m;
   work.tile_n = shape.n;
-  work.terms = terms_of(p.k, shape.k);
+  work.splits = kernel.splits;
+  work.terms = terms_of(p.k, shape.k) / work.splits;
   work.steps = work.terms / shape.k;
   work.ahead = kernel.stages - 1;
   // Each element is written once; rows of A are read by each column of warps, and the other way

@@ -9,10 +9,10 @@ namespace ptxgen::inline v0::gemm {
 namespace {
 
 constexpr std::uint32_t kChunkBytes = 16;
-constexpr std::uint32_t kElementBytes = 2;
+constexpr std::uint32_t kHalfBytes = 2;
 constexpr std::uint32_t kSwizzleRows = 8;  // after which the permutation repeats
 constexpr std::uint32_t kLoadsAtATime = 8;
-constexpr std::uint64_t kMaxOffset = 0x7fffffff;  // that an instruction has room for
+constexpr std::uint64_t kMaxOffset = 0x7fffffff;  // of an address, in an instruction
 
 unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(std::bit_width(power) - 1); }
 
@@ -31,9 +31,11 @@ void store_words(KernelBuilder& k, const Ptr<b8, Shared>& to,
 
 }  // namespace
 
-// Rows of less than 128 bytes: several of them fill the banks once.
+// ldmatrix loads a chunk of eight rows; rows of less than 128 bytes fill the banks together.
+// Without it a warp loads two adjacent chunks of four rows.
 Value<u32> TileLayout::swizzle(const Value<u32>& row) const {
   const std::uint32_t chunks = row_bytes() / kChunkBytes;
+  if (!by_ldmatrix()) return chunks >= kSwizzleRows ? (row & 3u) << 1u : row & 2u;
   if (chunks >= kSwizzleRows) return row & (kSwizzleRows - 1);
   return (row >> log2_of(kSwizzleRows / chunks)) & (chunks - 1);
 }
@@ -75,17 +77,17 @@ void StagedCopy::place(const Value<u32>&, const Ptr<b8, Shared>& to) {
 
 // Bytes of a load at element `place` of those that end at `end`.
 Value<u32> StagedCopy::bytes_before(const Value<u32>& place, const Value<u32>& end) {
-  const std::uint32_t elements = copy_.load_bytes / kElementBytes;
+  const std::uint32_t elements = copy_.load_bytes / layout_.element;
   const Pred some = place < end;
   const Value<u32> left = k_.min(end - place, elements);
-  return k_.selp(left << 1u, 0u, some);
+  return k_.selp(left << log2_of(layout_.element), 0u, some);
 }
 
 void StagedCopy::find_guards(const Value<u32>& first, const Value<u32>& outputs) {
   const bool exact = copy_.outputs != 0 && copy_.outputs % layout_.outputs == 0;
   if (exact && copy_.async) return;
   if (!layout_.along_k) {
-    const Value<u32> column = k_.mad_lo(column_, copy_.load_bytes / kElementBytes, first);
+    const Value<u32> column = k_.mad_lo(column_, copy_.load_bytes / layout_.element, first);
     std::optional<Value<u32>> bytes;
     std::optional<Pred> inside;
     if (copy_.async) {
@@ -112,13 +114,16 @@ void StagedCopy::find_guards(const Value<u32>& first, const Value<u32>& outputs)
 
 // Where the thread's first copy of the first step is.
 void StagedCopy::start(const Ptr<b8>& matrix, const Value<u32>& first) {
-  const std::uint64_t pitch = copy_.pitch * kElementBytes;
+  const std::uint64_t pitch = copy_.pitch * layout_.element;
   const std::uint32_t full = copy_.terms / layout_.terms * layout_.terms;
-  const std::uint64_t skipped =
-      tail_next_ ? full * (layout_.along_k ? std::uint64_t{kElementBytes} : pitch) : 0;
+  const std::uint64_t term_bytes = layout_.along_k ? std::uint64_t{layout_.element} : pitch;
+  const std::uint64_t skipped = tail_next_ ? full * term_bytes : 0;
   const Ptr<b8> block =
-      layout_.along_k ? moved(k_, matrix, first, pitch) : moved(k_, matrix, first, kElementBytes);
-  const Ptr<b8> row = moved(k_, block, row_, pitch);
+      layout_.along_k ? moved(k_, matrix, first, pitch) : moved(k_, matrix, first, layout_.element);
+  const Ptr<b8> part = copy_.shared_terms == 0
+                           ? block
+                           : moved(k_, block, k_.ctaid_y(), copy_.shared_terms * term_bytes);
+  const Ptr<b8> row = moved(k_, part, row_, pitch);
   const Ptr<b8> begin =
       moved(k_, row, column_, copy_.load_bytes).offset_bytes(static_cast<std::int64_t>(skipped));
   const bool near = passes_.back().row * pitch <= kMaxOffset;
@@ -131,7 +136,7 @@ void StagedCopy::start(const Ptr<b8>& matrix, const Value<u32>& first) {
 StagedCopy::Pass StagedCopy::with_tail(const Pass& pass) {
   const std::uint32_t tail = copy_.terms % layout_.terms;
   if (layout_.along_k) {
-    const Value<u32> term = k_.mul_lo(column_, copy_.load_bytes / kElementBytes);
+    const Value<u32> term = k_.mul_lo(column_, copy_.load_bytes / layout_.element);
     if (!copy_.async) return {pass.row, {}, *pass.inside & (term < tail)};
     const Value<u32> left = bytes_before(term, k_.constant<u32>(tail));
     return {pass.row, pass.bytes ? k_.min(*pass.bytes, left) : left, {}};
@@ -151,7 +156,7 @@ Ptr<b8, Shared> StagedCopy::destination(std::size_t pass) const {
 Ptr<b8> StagedCopy::source(std::size_t pass) const {
   if (from_.size() > 1) return from_[pass].view();
   return from_[0].view().offset_bytes(
-      static_cast<std::int64_t>(passes_[pass].row * copy_.pitch * kElementBytes));
+      static_cast<std::int64_t>(passes_[pass].row * copy_.pitch * layout_.element));
 }
 
 void StagedCopy::copy(std::size_t pass, std::uint64_t stage, const Pass& how) {
@@ -174,13 +179,13 @@ void StagedCopy::copy_through_registers(std::uint64_t stage, const std::vector<P
     std::vector<std::vector<Value<u32>>> loaded;
     for (std::size_t i = begin; i < end; ++i) {
       const Pred& inside = *passes[i].inside;
-      loaded.push_back(copy_.load_bytes == kElementBytes
+      loaded.push_back(copy_.load_bytes == kHalfBytes
                            ? load_floats_if(k_, source(i), ElementType::f16, 1, inside).pairs
                            : load_words_if(k_, source(i), copy_.load_bytes / 4, inside));
     }
     for (std::size_t i = begin; i < end; ++i) {
       const Ptr<b8, Shared> to = destination(i).offset_bytes(static_cast<std::int64_t>(stage));
-      if (copy_.load_bytes == kElementBytes) {
+      if (copy_.load_bytes == kHalfBytes) {
         k_.st(to.cast<u16>(), k_.cvt<u16>(loaded[i - begin][0]));
       } else {
         store_words(k_, to, loaded[i - begin]);
@@ -192,7 +197,7 @@ void StagedCopy::copy_through_registers(std::uint64_t stage, const std::vector<P
 // From the incomplete step back to the first term, else to the next step.
 void StagedCopy::advance() {
   const std::uint64_t term_bytes =
-      kElementBytes * (layout_.along_k ? std::uint64_t{1} : copy_.pitch);
+      layout_.element * (layout_.along_k ? std::uint64_t{1} : copy_.pitch);
   const std::uint64_t full = copy_.terms / layout_.terms * layout_.terms;
   const auto bytes = tail_next_ ? -static_cast<std::int64_t>(full * term_bytes)
                                 : static_cast<std::int64_t>(layout_.terms * term_bytes);
@@ -212,32 +217,73 @@ void StagedCopy::request(std::uint64_t stage) {
   advance();
 }
 
-// Eight lanes address the rows of one matrix of 8 x 8. Registers of A follow each other along the
-// outputs first, those of two fragments of B along the terms.
 FragmentRows::FragmentRows(KernelBuilder& k, const TileLayout& layout, bool is_a,
                            const Value<u32>& first, std::uint32_t outputs,
                            const Ptr<b8, Shared>& tile)
-    : k_(k), layout_(layout) {
-  const Value<u32> lane = k.tid_x() & 31u;
-  const bool rows_first = is_a == layout.along_k;  // whether bit 3 of the lane counts stored rows
+    : k_(k), layout_(layout), is_a_(is_a) {
+  if (layout.by_ldmatrix()) {
+    place_matrices(first, outputs, tile);
+  } else {
+    place_elements(first, outputs, tile);
+  }
+}
+
+// Eight lanes address the rows of one matrix of 8 x 8. Registers of A follow each other along the
+// outputs first, those of two fragments of B along the terms.
+void FragmentRows::place_matrices(const Value<u32>& first, std::uint32_t outputs,
+                                  const Ptr<b8, Shared>& tile) {
+  const Value<u32> lane = k_.tid_x() & 31u;
+  const bool rows_first = is_a_ == layout_.along_k;  // whether bit 3 of the lane counts stored rows
   const Value<u32> low = lane & 7u;
   const Value<u32> eight = rows_first ? lane & 8u : (lane & 16u) >> 1u;
   const Value<u32> row = low | eight;
   const Value<u32> half = rows_first ? lane >> 4u : (lane >> 3u) & 1u;
-  const Value<u32> swizzle = layout.swizzle(row);
+  const Value<u32> swizzle = layout_.swizzle(row);
   // A multiple of 16 does not change the swizzle.
-  const Value<u32> tile_row = layout.along_k ? row + first : row;
-  const Value<u32> chunk = layout.along_k ? half : half + (first >> 3u);
-  const Value<u32> begin = k.mul_lo(tile_row, layout.row_bytes());
-  const std::uint32_t parts = (layout.along_k ? layout.terms : outputs) / 16;
+  const Value<u32> tile_row = layout_.along_k ? row + first : row;
+  const Value<u32> chunk = layout_.along_k ? half : half + (first >> 3u);
+  const Value<u32> begin = k_.mul_lo(tile_row, layout_.row_bytes());
+  const std::uint32_t parts =
+      layout_.along_k ? layout_.terms / layout_.fragment_terms() : outputs / 16;
   for (std::uint32_t i = 0; i < parts; ++i) {
     const Value<u32> at = (i == 0 ? chunk : chunk + 2 * i) ^ swizzle;
-    rows_.push_back(tile.offset_bytes(k.mad_lo(at, kChunkBytes, begin)));
+    rows_.push_back(tile.offset_bytes(k_.mad_lo(at, kChunkBytes, begin)));
   }
+}
+
+// A lane loads output lane / 4 and term lane % 4 of each 8 x 4; rows are terms.
+void FragmentRows::place_elements(const Value<u32>& first, std::uint32_t outputs,
+                                  const Ptr<b8, Shared>& tile) {
+  const Value<u32> lane = k_.tid_x() & 31u;
+  const Value<u32> term = lane & 3u;
+  const Value<u32> output = lane >> 2u;
+  const Value<u32> swizzle = layout_.swizzle(term);
+  const Value<u32> row = k_.mul_lo(term, layout_.row_bytes());
+  const Value<u32> begin = k_.mad_lo(output & 3u, layout_.element, row);
+  const Value<u32> chunk = (output >> 2u) + (first >> 2u);
+  for (std::uint32_t i = 0; i < outputs / 8; ++i) {
+    const Value<u32> at = (i == 0 ? chunk : chunk + 2 * i) ^ swizzle;
+    rows_.push_back(tile.offset_bytes(k_.mad_lo(at, kChunkBytes, begin)));
+  }
+}
+
+std::array<Value<b32>, 4> FragmentRows::load_elements(std::uint32_t output, std::uint32_t term,
+                                                      std::uint64_t stage) const {
+  const auto element = [&](std::uint32_t eight, std::uint32_t half) {
+    const std::uint64_t row = std::uint64_t{8} * term + 4 * half;
+    const std::uint64_t offset = stage + row * layout_.row_bytes();
+    return k_.ld(
+        rows_[2 * output + eight].offset_bytes(static_cast<std::int64_t>(offset)).cast<b32>());
+  };
+  const Value<b32> first = element(0, 0);
+  const Value<b32> second = is_a_ ? element(1, 0) : element(0, 1);
+  const Value<b32> third = is_a_ ? element(0, 1) : element(1, 0);
+  return {first, second, third, element(1, 1)};
 }
 
 std::array<Value<b32>, 4> FragmentRows::load(std::uint32_t output, std::uint32_t term,
                                              std::uint64_t stage) const {
+  if (!layout_.by_ldmatrix()) return load_elements(output, term, stage);
   const std::uint32_t along = layout_.along_k ? term : output;
   const std::uint32_t across = layout_.along_k ? output : term;
   const std::uint64_t offset = stage + std::uint64_t{16} * across * layout_.row_bytes();

@@ -16,11 +16,16 @@ struct TileLayout {
   bool along_k = true;        ///< the terms of a sum are adjacent: A, or a transposed B
   std::uint32_t outputs = 0;  ///< rows of A or columns of B in the tile
   std::uint32_t terms = 0;
+  std::uint32_t element = 2;  ///< bytes: 2, or 4 for tf32
 
   [[nodiscard]] std::uint32_t rows() const noexcept { return along_k ? outputs : terms; }
   [[nodiscard]] std::uint32_t width() const noexcept { return along_k ? terms : outputs; }
-  [[nodiscard]] std::uint32_t row_bytes() const noexcept { return 2 * width(); }
+  [[nodiscard]] std::uint32_t row_bytes() const noexcept { return element * width(); }
   [[nodiscard]] std::uint32_t bytes() const noexcept { return rows() * row_bytes(); }
+  /// Whether a fragment is loaded by `ldmatrix`; it cannot transpose elements of 4 bytes.
+  [[nodiscard]] bool by_ldmatrix() const noexcept { return along_k || element == 2; }
+  /// Terms of a fragment: 32 bytes of a row along k.
+  [[nodiscard]] std::uint32_t fragment_terms() const noexcept { return 32 / element; }
   /// Of row `row`; depends on `row % 8` alone.
   [[nodiscard]] Value<u32> swizzle(const Value<u32>& row) const;
 };
@@ -32,7 +37,10 @@ struct TileCopy {
   bool async = true;              ///< by cp.async
   std::uint64_t pitch = 0;        ///< elements from one stored row to the next
   std::uint32_t terms = 0;        ///< of a full sum
-  std::uint32_t outputs = 0;      ///< of the matrix if known, else 0
+  /// Of a block's sum where several share it: block i of the grid's y begins at i times as many.
+  /// Then all steps are complete. 0: one block has all.
+  std::uint32_t shared_terms = 0;
+  std::uint32_t outputs = 0;  ///< of the matrix if known, else 0
 };
 
 /// The copies of one operand by a thread. The first step has the last `terms % layout.terms` terms,
@@ -77,21 +85,29 @@ class StagedCopy {
   bool tail_next_ = false;
 };
 
-/// The addresses of a lane for `ldmatrix.x4`: 16 outputs x 16 terms of a warp's part of the tile.
+/// The addresses of a lane for fragments: 16 outputs x 32 bytes of terms of a warp's part of the
+/// tile.
 class FragmentRows {
  public:
   /// `is_a`: rows of an A come first in the order of its registers. `first` is the warp's first
   /// output in the tile, a multiple of 16.
   FragmentRows(KernelBuilder& k, const TileLayout& layout, bool is_a, const Value<u32>& first,
                std::uint32_t outputs, const Ptr<b8, Shared>& tile);
-  /// The registers of outputs `16 * output` and terms `16 * term` on, in the stage at `stage`.
+  /// The registers of outputs `16 * output` and fragment `term` along k, in the stage at `stage`.
   [[nodiscard]] std::array<Value<b32>, 4> load(std::uint32_t output, std::uint32_t term,
                                                std::uint64_t stage) const;
 
  private:
+  void place_matrices(const Value<u32>& first, std::uint32_t outputs, const Ptr<b8, Shared>& tile);
+  void place_elements(const Value<u32>& first, std::uint32_t outputs, const Ptr<b8, Shared>& tile);
+  [[nodiscard]] std::array<Value<b32>, 4> load_elements(std::uint32_t output, std::uint32_t term,
+                                                        std::uint64_t stage) const;
+
   KernelBuilder& k_;
   TileLayout layout_;
-  std::vector<Ptr<b8, Shared>> rows_;  ///< for each 16 elements along a stored row
+  bool is_a_;
+  /// For each 32 bytes along a stored row; without `ldmatrix` for each 8 outputs.
+  std::vector<Ptr<b8, Shared>> rows_;
 };
 
 }  // namespace ptxgen::inline v0::gemm

@@ -1,4 +1,4 @@
-// src/kernels/gemm/tiled.cpp - a matrix product in tiles of shared memory, without tensor cores
+// src/kernels/gemm/tiled.cpp - a matrix product in tiles, without tensor cores
 #include "ptxgen/kernels/gemm/tiled.hpp"
 
 #include "kernels/gemm/emit.hpp"

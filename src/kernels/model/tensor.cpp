@@ -18,7 +18,7 @@ struct TensorRow {
 // H100 PCIe 756, B200 2250, RTX 5090 209.5.
 constexpr TensorRow kRows[] = {
     {"t4", 1024},          {"a100", 2048},       {"a100-40", 2048},    {"rtx3090", 512},
-    {"a40", 1024},         {"rtx4090", 1024},    {"rtx4080", 512},     {"l40s", 1024},
+    {"a40", 1024},         {"rtx4090", 512},     {"rtx4080", 512},     {"l40s", 1024},
     {"l40", 512},          {"l4", 1024},         {"h100", 4096, 1830}, {"h100-pcie", 4096, 1620},
     {"gh200", 4096, 1830}, {"h200", 4096, 1830}, {"b200", 8192, 1856}, {"b300", 8192, 1856},
     {"rtx5090", 512}};
@@ -39,7 +39,7 @@ TensorRates tensor_rates(const ptx::Gpu& gpu, ElementType type) noexcept {
   const bool server = sm >= 90 && sm < 120;
   rates.mma_share = server ? kHopperShare : kOtherShare;
   rates.measured = sm == 90 || sm == 120;
-  TensorRow row{gpu.name, server ? 4096.0 : 1024.0, 0};
+  TensorRow row{gpu.name, server ? 4096.0 : 512.0, 0};
   for (const TensorRow& known : kRows) {
     if (known.gpu == gpu.name) row = known;
   }

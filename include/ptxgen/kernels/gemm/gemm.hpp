@@ -18,7 +18,7 @@ struct Describe<GemmProblem> {
       "gemm", "C = act(alpha A B + beta C + bias) + residual, as planned for the GPU",
       "wide: consecutive lanes copy consecutive 16 bytes of a stored row"};
   static constexpr auto parameters = detail::kGemmParameters;
-  static constexpr auto arguments = detail::gemm_arguments<P>();
+  static constexpr auto arguments = detail::gemm_arguments<P, true>();
   static void check(const P& problem, const GemmOperands& operands) {
     detail::check_gemm_operands(problem, operands);
   }

@@ -46,11 +46,18 @@ inline constexpr GemmTileShape kGemmTiles[] = {
 /// the tensor core (`gemm_bound`), not on tile and stages. Each warp passes its outputs through
 /// shared memory, so that lanes store neighbours. Blocks are numbered in groups of 8 rows of tiles,
 /// which share columns of B in the L2. sm_75 has no bf16.
-/// Entry `gemm_mma(c, a, b, bias, residual, alpha, beta, m)`.
+///
+/// With several `splits` each block has an equal number of steps and stores its sums, as f32, to
+/// the workspace; the last block of a tile to arrive adds them in the order of k. So the same plan
+/// gives the same bits in every run. Entry `gemm_mma(c, a, b, bias, residual, workspace, alpha,
+/// beta, m)`.
 struct GemmMma {
   GemmProblem problem;
   GemmTile tile = GemmTile::t128x128x32;
   std::uint32_t stages = 3;  ///< 2 to 5
+  /// Blocks that share the terms of a tile, the grid's y: they divide the steps, which are
+  /// complete.
+  std::uint32_t splits = 1;
 
   using Operands = GemmOperands;
 
@@ -59,6 +66,8 @@ struct GemmMma {
   [[nodiscard]] std::uint32_t load_bytes_a() const noexcept;
   [[nodiscard]] std::uint32_t load_bytes_b() const noexcept;
   [[nodiscard]] std::uint32_t shared_bytes() const noexcept;
+  /// Blocks that have outputs of their own: tiles of all matrices.
+  [[nodiscard]] std::uint64_t tiles() const noexcept;
 
   /// Throws what `check(kernel, target)` throws.
   [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
@@ -99,13 +108,14 @@ struct Describe<GemmMma> {
       choice<&K::tile, detail::kGemmTileWords>("tile", "outputs of a block, terms of a step")
           .specializes(),
       number<&K::stages>("stages", 2, 5, "steps in shared memory").specializes(),
+      number<&K::splits>("splits", 1, 64, "blocks that share the terms of a tile").specializes(),
       detail::gemm_choice<K, &GemmProblem::alignment, kGemmAlignments>(
           "align", "bytes that A and B are aligned to"),
       detail::gemm_choice<K, &GemmProblem::c_alignment, kGemmAlignments>(
           "c_align", "bytes that C, bias and residual are aligned to"));
   static constexpr auto arguments =
-      detail::gemm_arguments<K>({[](const K& spec) { return spec.problem.alignment; },
-                                 [](const K& spec) { return spec.problem.c_alignment; }});
+      detail::gemm_arguments<K, true>({[](const K& spec) { return spec.problem.alignment; },
+                                       [](const K& spec) { return spec.problem.c_alignment; }});
   static void check(const K& spec, const GemmOperands& operands) {
     detail::check_gemm_operands(spec.problem, operands);
   }
@@ -113,6 +123,7 @@ struct Describe<GemmMma> {
     ptxgen::check(spec, target);
   }
   static KernelKey key(const K& spec);
+  static WorkspaceNeed workspace(const K& spec);
   static void reference(const K& spec, HostOperands& host) {
     detail::gemm_reference(spec.problem, host);
   }
@@ -148,7 +159,8 @@ struct Describe<GemmMma> {
        GemmTile::t32x32x32},
       {{.m = 130, .n = 120, .k = 70, .batch = 2, .c = ElementType::f16, .stride_b = 8400},
        GemmTile::t128x128x32,
-       5}};
+       5},
+      {{.m = 70, .n = 50, .k = 192, .bias = true}, GemmTile::t32x32x32, 2, 3}};
 };
 
 }  // namespace ptxgen::inline v0

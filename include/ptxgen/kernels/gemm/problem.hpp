@@ -177,8 +177,14 @@ struct GemmAlignments {
   std::uint32_t (*outputs)(const K&) = nullptr;
 };
 
+/// Without a workspace, as most kernels have none.
+template <class Row, std::size_t... kIndex>
+constexpr auto without_workspace(const std::array<Row, sizeof...(kIndex) + 1>& rows,
+                                 std::index_sequence<kIndex...>) {
+  return std::array{rows[kIndex < 5 ? kIndex : kIndex + 1]...};
+}
 /// The arguments of K, in the order of the PTX parameters.
-template <class K>
+template <class K, bool kWorkspace = false>
 constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
   using Row = ArgumentRow<K>;
   using O = GemmOperands;
@@ -203,7 +209,7 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
   m.info.doc = "the parameter of that name";
   m.info.scalar = ptx::Type::u32;
   m.bits = [](const K& spec, const O&) { return std::uint64_t{gemm_of(spec).m}; };
-  return std::array{
+  const std::array rows{
       Row::output("c", &O::c, type(out_type), c, "result; read too if the problem is scaled")
           .may_alias("residual")
           .read_if(read)
@@ -216,11 +222,18 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
       Row::input("residual", &O::residual, type(out_type), c, "added to the result; may be c")
           .only_if(residual)
           .aligned(aligned.outputs),
+      Row::workspace(),
       Row::template scalar<&O::alpha>("alpha", "factor of the sum; 1 unless scaled")
           .only_if(scaled),
       Row::template scalar<&O::beta>("beta", "factor of the old c; 0 unless scaled")
           .only_if(scaled),
       m};
+  if constexpr (kWorkspace) {
+    return rows;
+  } else {
+    return without_workspace(rows,
+                             std::make_index_sequence<std::tuple_size_v<decltype(rows)> - 1>());
+  }
 }
 
 /// Throws `Error` (Stage::Launch, "arguments") for factors of a problem that is not scaled.

@@ -1,4 +1,4 @@
-// ptxgen/kernels/gemm/tiled.hpp - a matrix product in tiles of shared memory, without tensor cores
+// ptxgen/kernels/gemm/tiled.hpp - a matrix product in tiles, without tensor cores
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"
