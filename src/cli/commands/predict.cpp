@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/gemm_ranking.hpp"
 #include "cli/commands/library_kernel.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
@@ -148,6 +149,33 @@ Predicted predicted_gemv(const PredictArguments& options, const ptx::Gpu& gpu,
   return result;
 }
 
+// The kernel that the planner of the family takes, or one that is named.
+Predicted predicted_gemm(const LibraryKernel& chosen, const ErasedValue& spec, const ptx::Gpu& gpu,
+                         const PredictOptions& how) {
+  if (how.warm || how.boundary != Boundary::Graph) {
+    throw UsageError(
+        "predict: matrix products are predicted cold, as nodes of a graph; leave out "
+        "--warm and --boundary");
+  }
+  const GemmCandidate best = gemm_candidate(*chosen.entry, spec.get(), gpu);
+  const GemmPrediction& prediction = best.prediction;
+  const GemmTerms& terms = prediction.terms;
+  Predicted result;
+  result.subject = format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get()));
+  result.us = prediction.us;
+  result.terms = {{"launch", terms.launch},   {"tensor", terms.tensor}, {"shared", terms.shared},
+                  {"latency", terms.latency}, {"l2", terms.l2},         {"dram", terms.dram}};
+  result.bound_by = prediction.bound_by;
+  result.error = prediction.error;
+  result.work = format_text(
+      "{}: {}, {} on an SM, {:.1f} TFLOP/s{}", to_text(best.kernel),
+      count_text(prediction.blocks, "block"), prediction.blocks_per_sm, prediction.tflops,
+      prediction.share_of_peak == 0
+          ? std::string()
+          : format_text(", {:.1f} % of the tensor cores' peak", 100 * prediction.share_of_peak));
+  return result;
+}
+
 nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu,
                        const PredictArguments& options) {
   nlohmann::json terms = nlohmann::json::object();
@@ -195,6 +223,7 @@ Predicted predicted(const PredictArguments& options, const ptx::Gpu& gpu) {
   }
   const LibraryKernel chosen = library_kernel(options.kernel, options.settings);
   const ErasedValue spec = chosen.entry->make_spec(chosen.values);
+  if (is_gemm(*chosen.entry)) return predicted_gemm(chosen, spec, gpu, how);
   return predicted(format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get())),
                    launch_work(*chosen.entry, chosen.values, gpu), gpu, how);
 }
