@@ -97,7 +97,8 @@ struct Run {
   std::uint64_t out = 0;
   std::size_t tensor_bytes = 0;
 
-  Run(TensorMap tensor_map, const Bytes& contents) : map(tensor_map), tensor_bytes(contents.size()) {
+  Run(TensorMap tensor_map, const Bytes& contents)
+      : map(tensor_map), tensor_bytes(contents.size()) {
     tensor = device.allocate(contents.size(), "tensor");
     device.write(tensor, std::as_bytes(std::span(contents)));
     out = device.allocate(2 * kTile, "out");
