@@ -126,7 +126,7 @@ BuiltKernel product_kernel() {
   const TensorMap map_a = tensor_map_param(k, "map_a");
   const TensorMap map_b = tensor_map_param(k, "map_b");
   const auto out = k.param<Ptr<f32>>("out");
-  k.reqntid(128);
+  k.required_threads(128);
   const auto a = k.shared<f16>(kM * kK, "a", 1024).base();
   const auto b = k.shared<f16>(kN * kK, "b", 1024).base();
   const Mbarrier full = k.shared<u64>(1, "full").base();
