@@ -15,10 +15,10 @@ constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t times(std::int64_t a, std::int64_t b, unsigned bits) noexcept {
-  return low_bits(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b), bits);
+  return signed_bits(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b), bits);
 }
 std::int64_t plus(std::int64_t a, std::int64_t b, unsigned bits) noexcept {
-  return low_bits(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b), bits);
+  return signed_bits(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b), bits);
 }
 
 // Sorts, adds up equal terms, drops zeros.
@@ -47,7 +47,7 @@ std::optional<std::array<std::uint32_t, 3>> joined(const AffineTerm& a, const Af
 AffineForm constant_form(std::int64_t value, unsigned bits) {
   AffineForm form;
   form.bits = static_cast<std::uint8_t>(bits);
-  form.constant = low_bits(static_cast<std::uint64_t>(value), bits);
+  form.constant = signed_bits(static_cast<std::uint64_t>(value), bits);
   return form;
 }
 
@@ -95,9 +95,9 @@ std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
 AffineForm resized(const AffineForm& a, unsigned bits) {
   AffineForm result = a;
   result.bits = static_cast<std::uint8_t>(bits);
-  result.constant = low_bits(static_cast<std::uint64_t>(a.constant), bits);
+  result.constant = signed_bits(static_cast<std::uint64_t>(a.constant), bits);
   for (AffineTerm& term : result.terms)
-    term.coefficient = low_bits(static_cast<std::uint64_t>(term.coefficient), bits);
+    term.coefficient = signed_bits(static_cast<std::uint64_t>(term.coefficient), bits);
   std::erase_if(result.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
   return result;
 }

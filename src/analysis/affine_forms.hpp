@@ -12,7 +12,7 @@ namespace ptxgen::inline v0::analysis {
   return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
 }
 /// The sign-extended low bits: how coefficients and constants are kept.
-[[nodiscard]] inline std::int64_t low_bits(std::uint64_t value, unsigned bits) noexcept {
+[[nodiscard]] inline std::int64_t signed_bits(std::uint64_t value, unsigned bits) noexcept {
   if (bits >= 64) return static_cast<std::int64_t>(value);
   // A predicate is 0 or 1, not 0 or -1.
   if (bits == 1) return static_cast<std::int64_t>(value & 1);

@@ -9,7 +9,7 @@ using ptx::Modifier;
 
 std::optional<std::uint64_t> apply(const AffineSymbol& s, std::span<const std::uint64_t> x,
                                    std::span<const unsigned> bits) noexcept {
-  const auto as_signed = [&](std::size_t i) { return low_bits(x[i], bits[i]); };
+  const auto as_signed = [&](std::size_t i) { return signed_bits(x[i], bits[i]); };
   // a < b
   const auto below = [&](std::size_t i, std::size_t j) {
     return s.is_signed ? as_signed(i) < as_signed(j) : x[i] < x[j];

@@ -94,7 +94,7 @@ class AffineValues {
     }
     const auto result = apply(s, std::span(values.data(), count), std::span(widths.data(), count));
     if (!result) return std::nullopt;
-    return s.is_signed ? low_bits(*result, s.bits)
+    return s.is_signed ? signed_bits(*result, s.bits)
                        : static_cast<std::int64_t>(pattern(*result, s.bits));
   }
 

@@ -174,7 +174,7 @@ class Launch {
     std::uint64_t value = 0;
     for (unsigned i = s.bits / 8; i-- > 0;)
       value = value << 8 | std::to_integer<std::uint64_t>(shape_.parameters[at + i]);
-    return s.is_signed ? low_bits(value, s.bits) : static_cast<std::int64_t>(value);
+    return s.is_signed ? signed_bits(value, s.bits) : static_cast<std::int64_t>(value);
   }
 
   std::optional<std::int64_t> leaf(std::uint32_t number) const {
@@ -206,7 +206,7 @@ class Launch {
           return track_of_[number] == kNone ? std::nullopt : lane.phis[track_of_[number]];
         const auto bits = values_.bits(*form);
         if (!bits) return std::nullopt;
-        return s.is_signed ? low_bits(*bits, s.bits) : static_cast<std::int64_t>(*bits);
+        return s.is_signed ? signed_bits(*bits, s.bits) : static_cast<std::int64_t>(*bits);
       }
       case Kind::Rest: {
         const auto rest = lane.rests[track_of_[number]];
@@ -326,7 +326,7 @@ class Launch {
       const AffineForm& own = affine_.unexpanded(tracked_[tracked]);
       const AffineSymbol& phi = affine_.symbols()[own.terms[0].symbols[0]];
       lane.phis[tracked] =
-          phi.is_signed ? low_bits(*values[i], phi.bits) : static_cast<std::int64_t>(*values[i]);
+          phi.is_signed ? signed_bits(*values[i], phi.bits) : static_cast<std::int64_t>(*values[i]);
       if (rest_forms_[tracked] != nullptr)
         lane.rests[tracked] = rest(tracked, static_cast<std::uint64_t>(*lane.phis[tracked]));
     }

@@ -192,7 +192,7 @@ class Question {
   std::uint64_t step_between(const Side::Thread& s, const Side::Thread& t) const {
     std::uint64_t step = step_;
     for (std::size_t i = 0; i < s.factors.size(); ++i) {
-      const std::int64_t apart = low_bits(s.factors[i] - t.factors[i], bits_);
+      const std::int64_t apart = signed_bits(s.factors[i] - t.factors[i], bits_);
       const auto size = static_cast<std::uint64_t>(apart);
       step = std::gcd(step, apart < 0 ? 0 - size : size);
     }
@@ -208,7 +208,7 @@ class Question {
 
   bool meets(const Side::Thread& s, const Side::Thread& t) {
     const std::uint64_t step = modulus(step_between(s, t));
-    const std::int64_t apart = low_bits(s.own - t.own, bits_);
+    const std::int64_t apart = signed_bits(s.own - t.own, bits_);
     if (step == 0) return apart > -std::int64_t{sizes_[0]} && apart < std::int64_t{sizes_[1]};
     const std::uint64_t left = rest_of(apart, step);
     return left < sizes_[1] || step - left < sizes_[0];
@@ -262,7 +262,7 @@ class Question {
   OverlapAnswer nearby(const Side& x, const Side& y, std::uint64_t step, std::uint64_t more,
                        std::uint64_t width) const {
     const auto reduced = [&](std::uint64_t value) {
-      return step == 0 ? pattern(value, bits_) : rest_of(low_bits(value, bits_), step);
+      return step == 0 ? pattern(value, bits_) : rest_of(signed_bits(value, bits_), step);
     };
     std::vector<std::pair<std::uint64_t, const Side::Thread*>> order;
     for (const Side::Thread& t : y.threads) order.emplace_back(reduced(t.own), &t);

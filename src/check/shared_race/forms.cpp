@@ -30,7 +30,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
 
 std::int64_t number(std::int64_t value, unsigned bits, bool is_signed) {
   const auto pattern = static_cast<std::uint64_t>(value);
-  return is_signed ? analysis::low_bits(pattern, bits)
+  return is_signed ? analysis::signed_bits(pattern, bits)
                    : static_cast<std::int64_t>(analysis::pattern(pattern, bits));
 }
 
@@ -121,7 +121,7 @@ std::optional<ThreadForms::Column> ThreadForms::column(const AffineForm& form) {
     for (std::uint32_t t = 0; t < threads_; ++t) values[t] = sum(values[t], factors[t]);
   }
   for (std::int64_t& value : values)
-    value = analysis::low_bits(static_cast<std::uint64_t>(value), form.bits);
+    value = analysis::signed_bits(static_cast<std::uint64_t>(value), form.bits);
   return values;
 }
 
@@ -236,7 +236,7 @@ ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
   }
   for (const auto& [key, coefficient] : rest) {
     const std::int64_t factor =
-        analysis::low_bits(static_cast<std::uint64_t>(coefficient), form.bits);
+        analysis::signed_bits(static_cast<std::uint64_t>(coefficient), form.bits);
     if (factor == 0) continue;
     const AffineSymbol& symbol = affine_.symbols()[key[0]];
     const bool alone = key[1] == kNone && factor == 1;
@@ -249,7 +249,7 @@ ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
     out.rest.emplace_back(key, factor);
   }
   for (std::int64_t& value : out.values)
-    value = analysis::low_bits(static_cast<std::uint64_t>(value), form.bits);
+    value = analysis::signed_bits(static_cast<std::uint64_t>(value), form.bits);
   if (out.variable != kNone) {
     out.elsewhere = space_of_symbol(facts_.module(), out.variable) != Space::Shared;
     out.variable = variable_number(out.variable);
@@ -280,7 +280,7 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
   if (space_of(s.get(Field::Space)) != Space::Generic) out.address.elsewhere = false;
   // Addresses of the window fit 32 bits, whatever register holds them.
   for (std::int64_t& value : out.address.values)
-    value = analysis::low_bits(static_cast<std::uint64_t>(value), 32);
+    value = analysis::signed_bits(static_cast<std::uint64_t>(value), 32);
   if (access.anywhere) {
     out.address.values.assign(threads_, 0);
     out.address.rest.assign(1, {kNoSymbols, 1});

@@ -194,7 +194,7 @@ bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, 
     for (std::size_t t = 0; t < goes_on.size(); ++t) {
       const std::uint64_t now = static_cast<std::uint64_t>((*counter)[t]) + comparison.value.offset;
       const auto number = [&](std::uint64_t value) {
-        return comparison.is_signed ? analysis::low_bits(value, bits)
+        return comparison.is_signed ? analysis::signed_bits(value, bits)
                                     : static_cast<std::int64_t>(analysis::pattern(value, bits));
       };
       if (!in_relation(comparison.relation, number(now),

@@ -151,7 +151,7 @@ std::optional<std::int64_t> SymbolRanges::last_iteration(std::uint32_t loop,
   const unsigned bits = variable.bits;
   if (!variable.step.constant() || variable.down() || bits > 32) return {};
   const auto step = static_cast<std::int64_t>(variable.step.value);
-  const std::int64_t offset = analysis::low_bits(test.value.offset, bits);
+  const std::int64_t offset = analysis::signed_bits(test.value.offset, bits);
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
   const auto number = [&](const analysis::LoopTerm& term) {
     AffineForm form = analysis::constant_form(static_cast<std::int64_t>(term.value), bits);
