@@ -13,7 +13,8 @@ std::optional<Copy> copy_of(const Function& function, const Instruction& stateme
   if (statement.kind != StatementKind::Instruction) return std::nullopt;
   const OpInfo& row = info(statement.op);
   if (row.mnemonic != "cp" || !has(row.flags, Flag::ReadsMemory) || has(row.flags, Flag::Barrier) ||
-      statement.get(Field::CopyMask) != Modifier::none)
+      statement.get(Field::CopyMask) != Modifier::none ||
+      statement.get(Field::TensorDimensions) != Modifier::none)
     return std::nullopt;
   // All such rows begin with `[d], [a], n`.
   const auto operands = function.operands_of(statement);

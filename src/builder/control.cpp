@@ -30,7 +30,7 @@ namespace detail {
 
 namespace {
 
-constexpr std::size_t kLongestVector = 64;
+constexpr std::size_t kLongestVector = 128;  // accumulators of wgmma
 constexpr unsigned kBarriers = 16;
 constexpr unsigned kWarp = 32;
 
@@ -168,11 +168,12 @@ ptx::Operand Control::lower(const Operand& operand) {
       break;
     case Operand::Kind::Vector: {
       if (operand.count_ > kLongestVector) {
-        fail("bad-operand", "a vector of more than 64 elements", site);
+        fail("bad-operand", "a vector of more than 128 elements", site);
       }
       std::array<ptx::Operand, kLongestVector> elements;
       for (std::size_t i = 0; i < operand.count_; ++i) elements[i] = lower(operand.elements_[i]);
-      return pool_vector({elements.data(), operand.count_});
+      out = pool_vector({elements.data(), operand.count_});
+      break;
     }
   }
   out.joined = operand.argument_.operand.joined;

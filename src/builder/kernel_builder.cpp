@@ -85,6 +85,30 @@ void KernelBuilder::declare(const Name& name, ptx::Type type, bool pointer, ptx:
   parameters_.push_back(std::move(row));
 }
 
+Value<u64> KernelBuilder::tensor_map_address(const Name& name) {
+  constexpr std::uint32_t kBytes = 128;
+  constexpr std::uint32_t kAlignment = 64;
+  detail::Transaction transaction(*this);
+  declare(name, ptx::Type::b8, false, ptx::Space::Generic, ptx::Type::b8);
+  ptx::Variable& variable = function().parameters.back();
+  variable.alignment = kAlignment;
+  variable.dimensions = {kBytes};
+  Parameter& row = parameters_.back();
+  row.type = ptx::Type::none;
+  row.size = kBytes;
+  row.offset = (row.offset + kAlignment - 1) / kAlignment * kAlignment;
+  const ptx::Operand symbol =
+      ptx::Operand::symbol({static_cast<std::uint32_t>(module_.symbols.size() - 1)});
+  const ptx::Register in_param =
+      result({ptx::Op::mov, {ptx::Modifier::type_b64}}, detail::RegisterClass::rd,
+             {{this, symbol, name.site}}, name.site);
+  const ptx::Register address = result(
+      {ptx::Op::cvta, {ptx::Modifier::param, ptx::Modifier::type_u64}}, detail::RegisterClass::rd,
+      {{this, ptx::Operand::reg(in_param), name.site}}, name.site);
+  transaction.keep();
+  return {this, address};
+}
+
 std::size_t KernelBuilder::find_param(const Name& name) {
   for (std::size_t i = 0; i < function().parameters.size(); ++i) {
     if (parameters_[i].name == name.text) return i;

@@ -42,11 +42,11 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const ptx::OperandSpec& spec = row.operands[alignment[i]];
     const ptx::Operand& operand = operands[i];
-    const bool vector =
-        spec.vector != 0 || (spec.vector_from_slot && candidate.has(ptx::Field::Vector));
+    const unsigned elements = ptx::operand_elements(candidate, spec);
+    const bool vector = elements != 0;
     const bool given = operand.kind == ptx::OperandKind::Vector;
     if (operand.kind != ptx::OperandKind::Sink && vector != given) return false;
-    if (given && spec.vector != 0 && operand.index != spec.vector) return false;
+    if (given && !spec.vector_from_slot && operand.index != elements) return false;
     if (specs != nullptr) (*specs)[i] = &spec;
   }
   return true;

@@ -31,6 +31,8 @@ constexpr GateInfo kGates[] = {
      barrier_safety},
     {"shared_race", "accesses to shared memory that no barrier separates", shared_race,
      shared_race},
+    {"warpgroup_order", "registers of wgmma are fenced before it and untouched until it ends",
+     warpgroup_order, warpgroup_order},
     {"analyze", "legal PTX that is likely a mistake", analyze, analyze, false},
     {"performance_notes", "accesses and registers that cost more than they need", performance_notes,
      alone<performance_notes>, false},

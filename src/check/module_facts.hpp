@@ -39,6 +39,7 @@ class ModuleFacts {
 
 std::vector<Finding> barrier_safety(ModuleFacts& facts);
 std::vector<Finding> shared_race(ModuleFacts& facts);
+std::vector<Finding> warpgroup_order(ModuleFacts& facts);
 std::vector<Finding> analyze(ModuleFacts& facts);
 
 }  // namespace ptxgen::inline v0::gates

@@ -98,6 +98,39 @@ bool aligned(const Instruction& instruction, const OpInfo& row, std::span<const 
   return next == operands.size();
 }
 
+// n of a shape m64nNkK.
+unsigned warpgroup_columns(const Instruction& instruction) noexcept {
+  for (const Field field :
+       {Field::WarpgroupShapeK8, Field::WarpgroupShapeK16, Field::WarpgroupShapeK32}) {
+    const std::string_view shape = name(instruction.get(field));
+    constexpr std::string_view kRows = "m64n";
+    unsigned columns = 0;
+    for (std::size_t i = kRows.size(); i < shape.size() && shape[i] != 'k'; ++i) {
+      columns = columns * 10 + static_cast<unsigned>(shape[i] - '0');
+    }
+    if (columns != 0) return columns;
+  }
+  return 0;
+}
+
+unsigned counted_elements(const Instruction& instruction, ElementCount count) noexcept {
+  const auto dimensions = static_cast<unsigned>(instruction.get(Field::TensorDimensions)) -
+                          static_cast<unsigned>(Modifier::dim_1d) + 1;
+  switch (count) {
+    case ElementCount::HalfColumns:
+      return warpgroup_columns(instruction) / 2;
+    case ElementCount::QuarterColumns:
+      return warpgroup_columns(instruction) / 4;
+    case ElementCount::Dimensions:
+      return dimensions;
+    case ElementCount::Offsets:
+      return dimensions - 2;
+    case ElementCount::Fixed:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
@@ -149,6 +182,7 @@ Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexc
 }
 
 unsigned operand_elements(const Instruction& instruction, const OperandSpec& spec) noexcept {
+  if (spec.elements != ElementCount::Fixed) return counted_elements(instruction, spec.elements);
   if (!spec.vector_from_slot) return spec.vector;
   switch (instruction.get(Field::Vector)) {
     case Modifier::v2:

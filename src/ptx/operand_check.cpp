@@ -72,10 +72,26 @@ class OperandCheck {
       InstructionFault found = operand(*specs[i], operands[i], i + 1);
       if (!found.rule.empty()) return found;
     }
-    return {};
+    return warpgroup_constants(specs, operands);
   }
 
  private:
+  // wgmma: a and b may be negated and transposed, by constants (ptxas 13.0 refuses others).
+  InstructionFault warpgroup_constants(const OperandSpecs& specs,
+                                       std::span<const Operand> operands) const {
+    if (row_.mnemonic != "wgmma") return {};
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const OperandSpec& spec = *specs[i];
+      if (spec.role != OperandRole::Immediate || spec.label[1] == 0) continue;
+      const std::int64_t value = operands[i].offset();
+      const bool scale = spec.label[0] == 's';
+      if (scale ? value == 1 || value == -1 : value == 0 || value == 1) continue;
+      return bad(i + 1, scale ? "1, or -1 to negate the matrix,"
+                              : "0, or 1 for a matrix whose rows are contiguous along m or n,");
+    }
+    return {};
+  }
+
   static InstructionFault fault(std::string_view rule, std::string message) {
     return {rule, std::move(message)};
   }

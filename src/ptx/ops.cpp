@@ -240,7 +240,7 @@ class Decoder {
     }
   }
 
-  // [~_%#&!] [ [ { ] name [ *count ] [ ] } ] [ :type ] [?] [field]
+  // [~+_%#&!] [ [ { ] name [ *count ] [ ] } ] [ :type ] [?] [field]
   constexpr void decode_operand(OpInfo& info, OperandSpec& spec, std::string_view text) {
     const auto question = text.find('?');
     if (question != std::string_view::npos) {
@@ -291,10 +291,11 @@ class Decoder {
     if (text.empty() || text.size() > 2)
       malformed_row(info.id, "operand names have one or two letters");
     std::copy(text.begin(), text.end(), spec.label);
-    if (!has_role && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
+    if (!has_role && (text.front() == 'd' || (spec.joined && !braces)))
+      spec.role = OperandRole::Destination;
   }
 
-  // Removes the prefixes `~_%#&!`. True if one of them sets the role.
+  // Removes the prefixes `~+_%#&!`. True if one of them sets the role.
   static constexpr bool decode_prefixes(OperandSpec& spec, std::string_view& text) {
     bool has_role = false;
     const auto role = [&](OperandRole value) {
@@ -305,6 +306,9 @@ class Decoder {
       switch (text.front()) {
         case '~':
           spec.relaxed = true;
+          break;
+        case '+':
+          spec.updates = true;
           break;
         case '_':
           spec.sink = true;
@@ -328,10 +332,21 @@ class Decoder {
     return has_role;
   }
 
-  // The number of elements, or `v`.
+  // The number of elements, or the letter of what decides it.
   static constexpr void decode_elements(OperandSpec& spec, std::string_view count) {
     spec.vector_from_slot = count == "v";
     if (spec.vector_from_slot) return;
+    constexpr std::pair<std::string_view, ElementCount> kCounts[] = {
+        {"h", ElementCount::HalfColumns},
+        {"q", ElementCount::QuarterColumns},
+        {"t", ElementCount::Dimensions},
+        {"f", ElementCount::Offsets},
+    };
+    for (const auto& [letter, value] : kCounts) {
+      if (count != letter) continue;
+      spec.elements = value;
+      return;
+    }
     for (const char digit : count) {
       spec.vector = static_cast<std::uint8_t>(spec.vector * 10 + (digit - '0'));
     }

@@ -188,6 +188,7 @@ bool Parser::read_operands(const Opcode& opcode) {
     }
     operand.joined = joined;
     ++operand_count_;
+    if (coordinates_ && !read_coordinates()) return false;
     cursor_.skip();
     const char c = *cursor_.at;
     if (c == ',' || c == '|') {
@@ -201,6 +202,19 @@ bool Parser::read_operands(const Opcode& opcode) {
                                         std::string_view(opcode.text, opcode.length)));
     }
   }
+}
+
+// After `[map,`: the coordinates, an operand of their own.
+bool Parser::read_coordinates() {
+  coordinates_ = false;
+  cursor_.expect('{', "before the coordinates of a tensor");
+  Operand& coordinates = operands_[operand_count_];
+  coordinates = {};
+  if (!read_vector(coordinates, '}')) return false;
+  coordinates.joined = true;
+  ++operand_count_;
+  cursor_.expect(']', "after the coordinates of a tensor");
+  return true;
 }
 
 // `(results), callee, (arguments), table`, of which all but the callee may be missing.
@@ -384,7 +398,11 @@ bool Parser::read_memory(Operand& out) {
   }
   out.kind = OperandKind::Memory;
   cursor_.skip();
-  if (*cursor_.at == ',') return false;
+  if (*cursor_.at == ',') {
+    coordinates_ = indexing_ != nullptr && indexing_->coordinates;
+    ++cursor_.at;
+    return coordinates_;
+  }
   cursor_.expect(']', "at the end of the address");
   return true;
 }

@@ -113,6 +113,7 @@ class Parser {
   void read_instruction(const char* opcode_start);
   std::string_view read_opcode(const char* start);
   bool read_operands(const Opcode& opcode);
+  bool read_coordinates();
   bool read_call_operands();
   bool read_operand(Operand& out);
   bool read_name(Operand& out);
@@ -193,6 +194,7 @@ class Parser {
   Guard guard_;
   std::size_t operand_count_ = 0;
   unsigned lists_of_one_ = 0;         // how many operands are `{a}`
+  bool coordinates_ = false;          // the latest address ends with the coordinates of a tensor
   bool indexed_ = false;              // the latest name was that of an array, with an index
   const Opcode* indexing_ = nullptr;  // whose operand is being read, null within braces
   bool indexing_address_ = false;     // that operand is an address

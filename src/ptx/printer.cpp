@@ -269,15 +269,17 @@ class Printer {
     if (ptx::has(row.flags, Flag::Call)) {
       call_operands(s);
     } else {
-      bool first = true;
-      for (const Operand& o : operands(s)) {
-        if (o.joined) {
+      const auto all = operands(s);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].joined) {
+          if (i > 0 && all[i - 1].kind == OperandKind::Memory) continue;
           out_ << '|';
         } else {
-          out_ << (first ? " " : ", ");
+          out_ << (i == 0 ? " " : ", ");
         }
-        operand(o);
-        first = false;
+        const bool more =
+            all[i].kind == OperandKind::Memory && i + 1 < all.size() && all[i + 1].joined;
+        operand(all[i], more ? &all[i + 1] : nullptr);
       }
     }
     out_ << ';';
@@ -313,8 +315,9 @@ class Printer {
     out_.decimal_signed(value);
   }
 
+  // `coordinates`: printed within the brackets of a memory operand.
   // long because it is one switch over the kinds of operands, in the hot path of the printer
-  void operand(const Operand& o) {
+  void operand(const Operand& o, const Operand* coordinates = nullptr) {
     if (o.in_braces) {
       Operand inside = o;
       inside.in_braces = false;
@@ -364,6 +367,10 @@ class Printer {
           offset(o.offset());
         } else {
           out_.decimal_signed(o.offset());
+        }
+        if (coordinates != nullptr) {
+          out_ << ", ";
+          list(*coordinates, '{', '}');
         }
         out_ << ']';
         return;

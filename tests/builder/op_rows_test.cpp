@@ -59,7 +59,8 @@ class Builder {
         if (o.base != Kind::Register) return false;
         return pointer(space, o.offset(), out);
       case Kind::Vector:
-        return vector(module, f, o, out);
+        if (!vector(module, f, o, out)) return false;
+        break;
       default:
         return false;
     }

@@ -85,8 +85,8 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
 
 TEST_CASE("building says what is wrong with kernel, parameter and target", "[capi]") {
   OwnedProgram program;
-  CHECK(ptxgen_program_build(nullptr, "sm_80", "gemm", nullptr, 0, &program) == PTXGEN_ERROR_BUILD);
-  CHECK(error_message(nullptr).find("there is no kernel 'gemm'; there are: ") == 0);
+  CHECK(ptxgen_program_build(nullptr, "sm_80", "gems", nullptr, 0, &program) == PTXGEN_ERROR_BUILD);
+  CHECK(error_message(nullptr).find("there is no kernel 'gems'; there are: ") == 0);
   ptxgen_parameter parameter{"m", 3};
   CHECK(ptxgen_program_build(nullptr, "sm_80", "vadd", &parameter, 1, &program) ==
         PTXGEN_ERROR_BUILD);
@@ -457,7 +457,7 @@ TEST_CASE("what was prepared is not compiled again", "[capi]") {
   good(ptxgen_cache_get_statistics(device, &statistics), device);
   CHECK(statistics.modules == 0);
   CHECK(std::string(ptxgen_cache_folder(device)).empty());
-  const ptxgen_kernel_request wrong{"gemm", nullptr, 0};
+  const ptxgen_kernel_request wrong{"gems", nullptr, 0};
   CHECK(ptxgen_prepare(device, &wrong, 1, nullptr, nullptr) == PTXGEN_ERROR_BUILD);
   CHECK(error_code(device) == "no-kernel");
   const ptxgen_parameter unknown{"m", 1};

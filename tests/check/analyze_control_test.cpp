@@ -198,6 +198,12 @@ TEST_CASE("what guards an access") {
   CHECK(bounds(element(compare + "  @%p1 bra DONE;\n", kStore)) == "");
   CHECK(bounds(element(compare + "  @%p1 ret;\n", kStore)) == "");
   CHECK(bounds(element(compare, "  @!%p1 st.global.u32 [%rd3], 1;\n")) == "");
+  const std::string both = "  setp.ne.u32 %p2, %r1, 0;\n  or.pred %p1, %p1, %p2;\n";
+  CHECK(bounds(element(compare + both, "  @!%p1 st.global.u32 [%rd3], 1;\n")) == "");
+  const std::string and_both =
+      "  setp.lt.u32 %p1, %r4, %r1;\n  setp.ne.u32 %p2, %r1, 0;\n"
+      "  and.pred %p1, %p1, %p2;\n";
+  CHECK(bounds(element(and_both, "  @%p1 st.global.u32 [%rd3], 1;\n")) == "");
   CHECK(bounds(element("  min.u32 %r4, %r4, %r1;\n", kStore)) == "");
   CHECK(bounds(element("  rem.u32 %r4, %r4, %r1;\n", kStore)) == "");
   CHECK(bounds(element("  and.b32 %r4, %r4, 1023;\n", kStore)) == "");

@@ -128,8 +128,8 @@ TEST_CASE("notes: of the library's kernels the strided GEMV has one, at its call
       values.push_back(parameter.default_value);
     const auto found = performance_notes(entry.build(values, ptx::target("sm_89")));
     INFO(entry.name);
-    // Blocks as stored are read in halves of words.
-    if (entry.name == "dequantize" || entry.name == "repack") {
+    // Blocks as stored are read in halves of words; a warp of gemm_naive reads two elements of A.
+    if (entry.name == "dequantize" || entry.name == "repack" || entry.name == "gemm_naive") {
       CHECK(!found.empty());
       continue;
     }

@@ -96,9 +96,9 @@ TEST_CASE("list names every kernel with its parameters") {
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {
-  auto result = ptxgen_program({"dump", "gemm"});
+  auto result = ptxgen_program({"dump", "gemvv"});
   CHECK(result.exit_code == 2);
-  CHECK(contains(result.err, "there is no kernel 'gemm'; did you mean 'gemv'?; there are: "));
+  CHECK(contains(result.err, "there is no kernel 'gemvv'; did you mean 'gemv'?; there are: "));
   result = ptxgen_program({"dump", "vadd", "-p", "m=3"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "kernel 'vadd' has no parameter 'm'; it has: n (1..4294967295)"));

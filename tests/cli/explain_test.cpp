@@ -165,7 +165,7 @@ TEST_CASE("wrong calls of explain say what is possible") {
     CHECK(result.out == "");
     CHECK(contains(result.err, message));
   };
-  refused({"gemm"}, "there is no kernel 'gemm'; did you mean 'gemv'?; there are: ");
+  refused({"gemvv"}, "there is no kernel 'gemvv'; did you mean 'gemv'?; there are: ");
   refused({"vadd", "-p", "m=1"}, "kernel 'vadd' has no parameter 'm'");
   refused({"vadd", "--gpu", "g80"}, "--gpu g80: there is no GPU 'g80'; write t4, a100");
   refused({"vadd", "--target", "sm_1"}, "there is no target 'sm_1'; there are: sm_75");

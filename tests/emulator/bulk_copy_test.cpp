@@ -192,7 +192,7 @@ TEST_CASE("bytes that are not what was expected leave the phase open") {
               ";\n@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
               "[%r1], [%in], 512, [%r2];\n",
               kWait}),
-        5, 512);
+        5);
   };
   const std::string more = with("1024");
   CHECK_THAT(more, Catch::Contains("no thread of block (0,0,0) can proceed; the mbarrier that is "

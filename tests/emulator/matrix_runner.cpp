@@ -36,6 +36,7 @@ Matrix product(const Matrix& a, const Matrix& b, const Matrix& c) {
 unsigned bits_of(const std::string& type) {
   if (type == "bf16") return 16;
   if (type == "tf32") return 32;
+  if (type == "e4m3" || type == "e5m2") return 8;
   return static_cast<unsigned>(std::stoul(type.substr(1)));
 }
 
@@ -51,6 +52,18 @@ std::uint64_t encoded(const std::string& type, std::int64_t value) {
     for (; magnitude < 1024; magnitude *= 2) --exponent;
     REQUIRE(magnitude < 2048);
     return (value < 0 ? 0x8000u : 0u) + exponent * 1024 + magnitude - 1024;
+  }
+  // e5m2 is the upper half of an f16.
+  if (type == "e5m2") {
+    const std::uint64_t half = encoded("f16", value);
+    REQUIRE(half % 256 == 0);
+    return half >> 8;
+  }
+  if (type == "e4m3") {
+    // As f16, but for three bits of fraction and a bias of 7.
+    const std::uint64_t half = encoded("f16", value);
+    REQUIRE(half % 128 == 0);
+    return value == 0 ? 0 : (half >> 8 & 0x80) | (((half & 0x7fff) >> 7) - (8u << 3));
   }
   const unsigned bits = bits_of(type);
   return static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1);

@@ -308,6 +308,17 @@ TEST_CASE("mma of f16, bf16, tf32 and f64 fragments as the PTX ISA places them")
   }
 }
 
+TEST_CASE("mma of e4m3 and e5m2, in any combination") {
+  for (const std::string a : {"e4m3", "e5m2"}) {
+    for (const std::string b : {"e4m3", "e5m2"}) {
+      for (const std::string shape : {"m16n8k16", "m16n8k32"}) {
+        check_mma(figure(shape, "s8"), a, b, "f32", "f32");
+        check_mma(figure(shape, "s8"), a, b, "f16", "f16");
+      }
+    }
+  }
+}
+
 TEST_CASE("mma of 8- and 4-bit integers and of bits") {
   for (const std::string sat : {"", ".satfinite"}) {
     for (const std::string a : {"u", "s"}) {

@@ -77,8 +77,9 @@ TEST_CASE("what rows do and what the op table says of them agree") {
 }
 
 TEST_CASE("a refusal says what is missing") {
-  CHECK(emulator::refusal_reason(ptx::Op::wgmma_fence) ==
-        "warpgroup matrices are not supported by the emulator; use mma");
+  CHECK(emulator::refusal_reason(ptx::Op::cp_async_bulk_tensor_load_im2col) ==
+        "the im2col mode of tensor maps is not supported by the emulator; use tiled mode");
+  CHECK(emulator::refusal_reason(ptx::Op::wgmma_fence).empty());
   CHECK(emulator::refusal_reason(ptx::Op::red_async) ==
         "asynchronous reductions are not supported by the emulator; use red.shared::cluster or a "
         "loop of red");

@@ -57,6 +57,14 @@ Term term(double value, int lowest) {
 }
 
 double value_of(Type type, u32 word) {
+  if (type == Type::e5m2) return value_of(Type::f16, word << 8);
+  if (type == Type::e4m3) {
+    const int exponent = static_cast<int>(word >> 3 & 15);
+    const auto fraction = static_cast<double>(word & 7);
+    const double magnitude =
+        exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10);
+    return (word & 0x80) != 0 ? -magnitude : magnitude;
+  }
   if (type == Type::f16) {
     const bool infinite = (word & 0x7fff) == 0x7c00;
     const double magnitude = infinite ? HUGE_VAL : test::half_value(word & 0x7fff);
@@ -67,19 +75,21 @@ double value_of(Type type, u32 word) {
   return std::bit_cast<float>(word);
 }
 
-double rounded(double value, Type d) {
+double rounded(double value, Type d, int float_bits) {
   if (value == 0) return 0;
   const Term t = term(value, d == Type::f16 ? -14 : -126);
-  const double significand = std::ldexp(t.significand, d == Type::f16 ? 10 : 23);
+  const int bits = d == Type::f16 ? 10 : float_bits;
+  const double significand = std::ldexp(t.significand, bits);
   const double kept = d == Type::f16 ? std::nearbyint(significand) : std::trunc(significand);
-  const double result = std::ldexp(kept, t.exponent - (d == Type::f16 ? 10 : 23));
+  const double result = std::ldexp(kept, t.exponent - bits);
   const double limit = d == Type::f16 ? 0x1p16 : 0x1p128;
   return std::fabs(result) >= limit ? std::copysign(HUGE_VAL, result) : result;
 }
 
 double reference(int fraction_bits, std::size_t at_once, Type type, Type d,
-                 const std::vector<u32>& a, const std::vector<u32>& b, double c) {
-  const int lowest = type == Type::f16 ? -14 : -126;
+                 const std::vector<u32>& a, const std::vector<u32>& b, double c,
+                 int float_bits = 23) {
+  const int lowest = type == Type::e4m3 ? -6 : type == Type::f16 || type == Type::e5m2 ? -14 : -126;
   for (std::size_t first = 0; first < a.size() && std::isfinite(c); first += at_once) {
     std::vector<Term> terms = {term(c, d == Type::f16 ? -14 : -126)};
     for (std::size_t i = first; i < std::min(a.size(), first + at_once); ++i) {
@@ -92,7 +102,7 @@ double reference(int fraction_bits, std::size_t at_once, Type type, Type d,
     for (const Term& t : terms) {
       total += std::trunc(std::ldexp(t.significand, fraction_bits + t.exponent - largest));
     }
-    c = rounded(std::ldexp(total, largest - fraction_bits), d);
+    c = rounded(std::ldexp(total, largest - fraction_bits), d, float_bits);
   }
   return c;
 }
@@ -144,6 +154,45 @@ TEST_CASE("sixteen products are one sum from sm_90 on, two of eight before") {
   CHECK(sum(90, Type::f16, Type::f32, a, b, 0) == bits(0.5f));
 }
 
+TEST_CASE("8-bit floats: 13 bits on sm_89 and in wgmma, as f16 in mma of sm_90") {
+  constexpr u32 kOne8 = 0x38, kMinusOne8 = 0xb8;  // e4m3
+  const auto of = [](const TensorCore& core, const std::vector<u32>& a, const std::vector<u32>& b,
+                     u32 c) {
+    return emulator::tensor_sum(core, Type::e4m3, Type::f32, elements(Type::e4m3, a),
+                                elements(Type::e4m3, b), c);
+  };
+  const TensorCore old = emulator::tensor_core(89), mma = emulator::tensor_core(90),
+                   wgmma = emulator::warpgroup_core();
+  // 1 - 1 + c: the exponent is that of 1.
+  const std::vector<u32> a = {kOne8, kMinusOne8}, b = {kOne8, kOne8};
+  for (const TensorCore& core : {old, wgmma}) {
+    CHECK(of(core, a, b, bits(0x1p-13f)) == bits(0x1p-13f));
+    CHECK(of(core, a, b, bits(0x1p-14f)) == 0);
+    // 1 + 2^-13 + 2^-14, whose last bit is lost.
+    CHECK(of(core, {kOne8}, {kOne8}, bits(0x1.8p-13f)) == bits(1 + 0x1p-13f));
+    CHECK(of(core, {kMinusOne8}, {kOne8}, bits(-0x1.8p-13f)) == bits(-1 - 0x1p-13f));
+  }
+  CHECK(of(mma, a, b, bits(0x1p-25f)) == bits(0x1p-25f));
+  CHECK(of(mma, a, b, bits(0x1p-26f)) == 0);
+  CHECK(of(mma, {kOne8}, {kOne8}, bits(0x1.8p-13f)) == bits(1 + 0x1.8p-13f));
+  // 32 products are two sums on sm_89.
+  std::vector<u32> many(32, 0), ones(32, kOne8);
+  many[0] = many[1] = 0x7e;  // 448
+  ones[0] = ones[1] = 0x7e;
+  many[2] = 0x38;
+  many[16] = many[17] = 0xfe;
+  ones[16] = ones[17] = 0x7e;
+  CHECK(of(old, many, ones, 0) == 0);
+  CHECK(of(mma, many, ones, 0) == bits(1));
+  // The largest numbers, the least one, and NaN; e5m2 has infinities.
+  CHECK(of(mma, {0x7e}, {0x01}, 0) == bits(448.0f * 0x1p-9f));
+  CHECK(of(mma, {0x7f}, {0x38}, 0) == 0x7fffffff);
+  CHECK(of(mma, {0xff}, {0}, 0) == 0x7fffffff);
+  CHECK(sum(90, Type::e5m2, Type::f32, {0x7c}, {0x3c}, 0) == 0x7f800000);
+  CHECK(sum(90, Type::e5m2, Type::f32, {0x7d}, {0x3c}, 0) == 0x7fffffff);
+  CHECK(sum(90, Type::e5m2, Type::f32, {0x01}, {0x3c}, 0) == bits(0x1p-16f));
+}
+
 TEST_CASE("infinities and NaN") {
   CHECK(sum(80, Type::f16, Type::f32, {0x7c00}, {kOne}, 0) == 0x7f800000);
   CHECK(sum(80, Type::f16, Type::f32, {0xfc00}, {kOne}, 0) == 0xff800000);
@@ -163,8 +212,17 @@ TEST_CASE("random sums are those of the rule") {
                       {Type::bf16, Type::f32, 8}, {Type::bf16, Type::f32, 16},
                       {Type::tf32, Type::f32, 4}, {Type::tf32, Type::f32, 8}};
   std::mt19937_64 random(test::seed());
+  // Random bits of 8-bit floats are close enough already; without infinities and NaN.
+  const auto narrow = [&](Type type) -> u32 {
+    for (;;) {
+      const auto word = static_cast<u32>(random()) & 0xff;
+      const bool finite = type == Type::e4m3 ? (word & 0x7f) != 0x7f : (word & 0x7c) != 0x7c;
+      if (finite) return word;
+    }
+  };
   // Exponents close to one another, so that bits are lost in part; now and then anything.
   const auto element = [&](Type type) -> u32 {
+    if (type == Type::e4m3 || type == Type::e5m2) return narrow(type);
     const auto word = static_cast<u32>(random());
     const u32 exponent = random() % 8 == 0 ? word >> 20 & 0xff : 100 + word % 40;
     switch (type) {
@@ -176,6 +234,28 @@ TEST_CASE("random sums are those of the rule") {
         return (word & 0x807fffff) | std::min(exponent, 254u) << 23;
     }
   };
+  const auto random_c = [&](Type type) {
+    return element(type == Type::f16 ? Type::f16 : Type::f32);
+  };
+  const std::pair<TensorCore, int> narrow_cores[] = {{emulator::tensor_core(89), 89},
+                                                     {emulator::tensor_core(90), 90},
+                                                     {emulator::warpgroup_core(), 0}};
+  for (const auto& [core, sm] : narrow_cores) {
+    for (int i = 0; i < test::count(4000, 200000); ++i) {
+      const Type type = i % 2 == 0 ? Type::e4m3 : Type::e5m2;
+      const Type d = i % 4 < 2 ? Type::f32 : Type::f16;
+      std::vector<u32> a(32), b(32);
+      for (u32& one : a) one = element(type);
+      for (u32& one : b) one = element(type);
+      const u32 c = random_c(d);
+      const int bits_kept = sm == 90 ? 25 : 13;
+      const double expected = reference(bits_kept, sm == 89 ? 16 : 32, type, d, a, b,
+                                        value_of(d, c), sm == 90 ? 23 : 13);
+      const u32 got = emulator::tensor_sum(core, type, d, elements(type, a), elements(type, b), c);
+      INFO("8-bit floats, sm " << sm << ", case " << i);
+      REQUIRE(value_of(d, got) == expected);
+    }
+  }
   const int cases = test::count(20000, 1000000) / static_cast<int>(std::size(rows));
   std::size_t lossy = 0;
   for (const Row& row : rows) {

@@ -9,6 +9,7 @@
 
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
+#include "ptxgen/support/error.hpp"
 #include "support/hash.hpp"
 
 using namespace ptxgen;
@@ -17,7 +18,12 @@ namespace {
 
 std::string text_of(const KernelDescription& entry, std::string_view target,
                     const std::vector<std::uint64_t>& values) {
-  return ptx::print(entry.build(values, ptx::target(target)));
+  // What a target lacks is a refusal, whose text is as fixed as code.
+  try {
+    return ptx::print(entry.build(values, ptx::target(target)));
+  } catch (const Error& error) {
+    return error.code + ": " + error.message;
+  }
 }
 
 /// The values that a kernel has code of its own for: the defaults, then each word of a parameter

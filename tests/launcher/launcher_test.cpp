@@ -131,11 +131,11 @@ TEST_CASE("after prepare nothing is compiled any more") {
 
 TEST_CASE("prepare refuses kernels that do not exist and values out of range") {
   Rig rig;
-  const KernelRequest unknown[] = {{"gemm", {1, 2}}};
+  const KernelRequest unknown[] = {{"gems", {1, 2}}};
   const Error error = error_of([&] { rig.launcher.prepare(unknown); });
   CHECK(error.code == "no-kernel");
   CHECK(error.message.starts_with(
-      "there is no kernel 'gemm'; there are: " + std::string(catalog().front().name) + ", "));
+      "there is no kernel 'gems'; there are: " + std::string(catalog().front().name) + ", "));
   CHECK(error.message.ends_with(", " + std::string(catalog().back().name)));
   const KernelRequest zero[] = {{"gemv", {5, 0}}};
   CHECK(error_of([&] { rig.launcher.prepare(zero); }).code == "bad-parameter");

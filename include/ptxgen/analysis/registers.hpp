@@ -54,9 +54,11 @@ void for_each_access(const ptx::Function& function, const ptx::Instruction& inst
         fn(RegisterAccess{operand.as_register(), write, operand.component, i});
         continue;
       }
+      const bool updates = write && spec->updates;
       for (const ptx::Operand& element : function.elements(operand)) {
-        if (element.kind == OperandKind::Register)
-          fn(RegisterAccess{element.as_register(), write, element.component, i});
+        if (element.kind != OperandKind::Register) continue;
+        if (updates) fn(RegisterAccess{element.as_register(), false, element.component, i});
+        fn(RegisterAccess{element.as_register(), write, element.component, i});
       }
     }
   }

@@ -113,6 +113,10 @@ class KernelBuilder : public detail::Control {
     }
   }
 
+  /// Declares a parameter of 128 bytes, aligned to 64, and gives its generic address. See
+  /// `tensor_map_param`.
+  Value<u64> tensor_map_address(const Name& name);
+
   // Memory of the block and of the thread.
   /// A static shared array of `count` elements, aligned to 16 bytes or more.
   template <class T>

@@ -76,6 +76,15 @@ struct GateOptions {
 [[nodiscard]] std::vector<Finding> target_limits(const ptx::Module& module,
                                                  const GateOptions& options = {});
 
+/// Registers of wgmma.mma_async. Rule `warpgroup-order`: an accumulator or a fragment of a is
+/// accessed while no wgmma.wait_group has waited for the group of the wgmma, or by an ordinary
+/// instruction without a wgmma.fence before the next wgmma that has it; the first wgmma has no
+/// fence before it. An error if it happens on every path to the statement, a warning if on some.
+/// When it reports nothing, no execution does that, provided that no two registers overlap and
+/// functions that are called access none of them.
+[[nodiscard]] std::vector<Finding> warpgroup_order(const ptx::Module& module,
+                                                   const GateOptions& options = {});
+
 /// Avoidable costs, as notes. Rules `uncoalesced` (a global or local access that moves at least
 /// twice the sectors that its bytes fill), `bank-conflict`, `register-pressure` (a kernel with more
 /// values alive at once than a thread may have registers). The figures come from

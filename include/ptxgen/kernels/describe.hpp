@@ -29,11 +29,12 @@ struct KernelDoc {
 ///   `static constexpr K cases[]`                      shapes for tests
 /// and, where a kernel has more to say, `key`, `workspace`, `check`, `check_target`,
 /// `implementation`, `may_start_early`, `family`, and
-///   `static void host(const K&, const Operands&, const HostRun&)`  the kernel on the host. A
-///   batched kernel with a single-row twin has `static constexpr KernelBatch batch{...}` strategy,
-///   row parameter, renamed operands `static T twin(const K&)`                         the kernel
-///   of one row `static K for_layer(K, const LayerSizes&)`        the same with the sizes of a
-///   layer
+///   `static void host(const K&, const Operands&, const HostRun&)`  the kernel on the host.
+///
+/// A batched kernel with a single-row twin also has
+///   `static constexpr KernelBatch batch{...}`  strategy, row parameter, renamed operands
+///   `static T twin(const K&)`                  the kernel of one row
+///   `static K for_layer(K, const LayerSizes&)` the same with the sizes of a layer
 template <class K>
 struct Describe;
 
@@ -42,6 +43,10 @@ concept Described = requires {
   Describe<K>::text;
   typename K::Operands;
 };
+
+/// The kernel's name in the catalog and in errors.
+template <class K>
+inline constexpr std::string_view kernel_name = Describe<K>::text.name;
 
 // Parameters ------------------------------------------------------------------------------------
 

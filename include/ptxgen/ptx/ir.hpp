@@ -86,7 +86,7 @@ struct Operand {
   OperandKind base = OperandKind::None;  ///< Memory: Register, Symbol or Integer (absolute)
   std::uint8_t component = 0;    ///< 1..4 for `.x .y .z .w` of a vector or special register, else 0
   bool negated : 1 = false;      ///< `!p`
-  bool joined : 1 = false;       ///< printed after `|`
+  bool joined : 1 = false;       ///< printed after `|`; after Memory, within its brackets
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
   bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than
                                  ///< `[%r1]` under `.target ..., debug`

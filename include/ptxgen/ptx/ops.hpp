@@ -78,6 +78,15 @@ enum class TypeSource : std::uint8_t {
   Any,
 };
 
+/// What decides how many elements an operand in braces has, other than `vector`.
+enum class ElementCount : std::uint8_t {
+  Fixed,           ///< `OperandSpec::vector`
+  HalfColumns,     ///< n / 2 of a shape m64nNkK
+  QuarterColumns,  ///< n / 4
+  Dimensions,      ///< of the tensor
+  Offsets,         ///< two fewer
+};
+
 struct OperandSpec {
   OperandRole role = OperandRole::Source;
   TypeSource type_source = TypeSource::Slot;
@@ -86,9 +95,11 @@ struct OperandSpec {
   std::uint8_t vector = 0;  ///< number of elements in braces; 0 a plain operand
   bool vector_from_slot =
       false;  ///< elements as in `.v2`, `.v4`, `.v8` of the opcode; none = plain
+  ElementCount elements = ElementCount::Fixed;
+  bool updates = false;  ///< Destination: the register is read too
   bool optional = false;
   Field with = Field::Literal;  ///< optional: present exactly if the opcode has this field
-  bool joined = false;          ///< second half of `d|p`
+  bool joined = false;          ///< second half of `d|p`, or `{c}` of `[a, {c}]`
   bool relaxed = false;         ///< the register may be wider than the type (ld, st, cvt)
   bool sink = false;            ///< may be `_`
   bool list_of_one = false;     ///< untyped bits that may be written in braces of its own

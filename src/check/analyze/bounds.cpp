@@ -95,7 +95,14 @@ class Indices {
     const auto operands = function_.operands_of(s);
     std::uint8_t made = kConstant;
     for (std::size_t i = 1; i < operands.size(); ++i) made |= of(statement, operands[i]);
+    // A combination of comparisons is one.
+    if (is_predicate(operands)) return made;
     return is_bounded(row.mnemonic, made) ? std::uint8_t{kConstant} : made;
+  }
+
+  bool is_predicate(std::span<const Operand> operands) const {
+    return !operands.empty() && operands[0].kind == OperandKind::Register &&
+           function_.type_of(operands[0].as_register()) == Type::pred;
   }
 
   /// Whether the operation bounds its result: a clamp, or a cut of the whole index to some bits.

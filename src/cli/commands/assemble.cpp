@@ -15,7 +15,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct AssembleArguments {
   std::string file;
   std::string target;
   std::string tool = "fewest";
@@ -52,7 +52,7 @@ std::string others(const Assembly& result) {
   return format_text(", which uses the fewest registers: {}{})", result.registers, text);
 }
 
-std::string described(const Assembly& result, const Options& options) {
+std::string described(const Assembly& result, const AssembleArguments& options) {
   std::string text =
       format_text("{}: {} bytes for {} by {}{}\n", input_name(options.file), result.cubin.size(),
                   options.target, titled(result.tool, result.tool_version), others(result));
@@ -161,7 +161,7 @@ nlohmann::json as_json(const Assembly& result) {
           {"kernels", std::move(kernels)}};
 }
 
-std::string report(const Assembly& result, const Options& options) {
+std::string report(const Assembly& result, const AssembleArguments& options) {
   if (!options.sass) return options.json ? text_of(as_json(result)) : described(result, options);
   const std::vector<SassFunction> functions = machine_code(result);
   if (!options.json) return described(result, options) + sass_text(functions);
@@ -173,7 +173,7 @@ std::string report(const Assembly& result, const Options& options) {
 }  // namespace
 
 void add_assemble(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AssembleArguments>();
   Command command(app, "assemble", "Assemble PTX through nvJitLink, ptxas or the driver");
   command.footer("Example: ptxgen assemble kernel.ptx --target sm_90 -o kernel.cubin");
   command.add_option("file", options->file, "PTX file, - for standard input").required();

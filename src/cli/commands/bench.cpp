@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxElements = (std::uint64_t{1} << 31) - 1;  // the s32 n of fma_rpt
 
-struct Options {
+struct BenchArguments {
   std::string kernel;  // of the library; empty: the benchmark `op`
   std::vector<std::string> settings;
   std::uint64_t rounds = 0;  // 0: not given
@@ -75,7 +75,7 @@ struct Plan {
 };
 
 // What the options are that were not used.
-Options with_defaults(Options options) {
+BenchArguments with_defaults(BenchArguments options) {
   if (options.op.empty()) options.op = "vadd";
   if (options.dtype.empty()) options.dtype = "fp32";
   if (options.block.empty()) options.block = "256";
@@ -83,13 +83,13 @@ Options with_defaults(Options options) {
   return options;
 }
 
-BenchOp op_of(const Options& options) {
+BenchOp op_of(const BenchArguments& options) {
   if (const auto op = bench_op(options.op)) return *op;
   throw UsageError(format_text(
       "--op {}: there is no such benchmark; there are: vadd, copy, fma_rpt", options.op));
 }
 
-BenchType type_of(const Options& options, BenchOp op) {
+BenchType type_of(const BenchArguments& options, BenchOp op) {
   const auto type = bench_type(options.dtype);
   if (!type) {
     throw UsageError(format_text("--dtype {}: expects fp32, fp16 or bf16", options.dtype));
@@ -102,7 +102,7 @@ BenchType type_of(const Options& options, BenchOp op) {
   return *type;
 }
 
-Plan plan_of(const Options& options, bool emulated) {
+Plan plan_of(const BenchArguments& options, bool emulated) {
   Plan plan;
   BenchJob& job = plan.job;
   job.op = op_of(options);
@@ -152,7 +152,7 @@ void check_memory(const Plan& plan, const Context& context, const std::string& d
                   free / buffer_bytes(plan.job, 1)));
 }
 
-std::string default_csv(const Options& options) {
+std::string default_csv(const BenchArguments& options) {
   const std::time_t now = std::time(nullptr);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", std::gmtime(&now));
@@ -251,7 +251,7 @@ std::vector<BenchRow> measure_all(const Plan& plan, const Context& context, cons
   return rows;
 }
 
-void report(const Options& options, const Place& place, const std::vector<BenchRow>& rows,
+void report(const BenchArguments& options, const Place& place, const std::vector<BenchRow>& rows,
             const std::string& csv) {
   if (options.json) {
     json list = json::array();
@@ -272,7 +272,7 @@ void report(const Options& options, const Place& place, const std::vector<BenchR
   if (place.emulated) std::cerr << "note: " << kEmulatedNote << '\n';
 }
 
-int measure_op(const Options& options) {
+int measure_op(const BenchArguments& options) {
   const Settings settings = Settings::from_environment();
   const DeviceChoice choice = options.device.choice(settings);
   const Plan plan = plan_of(options, choice.emulator);
@@ -303,7 +303,7 @@ int measure_op(const Options& options) {
 }
 
 // Options of the other kind of benchmark are refused, not ignored.
-void check_options(const Options& options) {
+void check_options(const BenchArguments& options) {
   const bool named = !options.kernel.empty();
   const std::pair<const char*, bool> of_ops[] = {
       {"--op", !options.op.empty()},       {"--n", !options.n.empty()},
@@ -329,7 +329,7 @@ void check_options(const Options& options) {
   }
 }
 
-int bench(const Options& options) {
+int bench(const BenchArguments& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
@@ -341,7 +341,7 @@ int bench(const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchArguments>();
   Command command(app, "bench",
                   "Time a kernel of the library, or measure vadd, copy or fma_rpt into a CSV file");
   command.footer("Example: ptxgen bench --op copy --sweep 2^10..2^28 --csv copy.csv");

@@ -14,7 +14,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct CheckArguments {
   std::string file;
   std::string target;
   std::string entry;
@@ -40,7 +40,7 @@ Finding from(const Error& error) {
   return finding;
 }
 
-std::vector<Finding> check(const Options& options) {
+std::vector<Finding> check(const CheckArguments& options) {
   if (!options.target.empty()) {
     ptx::TargetName parsed;
     if (!ptx::parse_target_name(options.target, parsed)) {
@@ -68,7 +68,7 @@ std::vector<Finding> check(const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   Command command(app, "check", "Parse and verify any PTX, and look for mistakes in it");
   command.footer("Example: ptxgen check kernel.ptx --target sm_90");
   command.add_option("file", options->file, "PTX file, - for standard input").required();

@@ -18,7 +18,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct DecodeEstimateArguments {
   DecodeOptions decode;
   std::string file;
   std::string gpu;
@@ -39,7 +39,7 @@ struct TokenReport {
   [[nodiscard]] bool fits() const { return estimate.bytes() <= gpu.memory_bytes; }
 };
 
-model::EstimateOptions estimate_options(const Options& options) {
+model::EstimateOptions estimate_options(const DecodeEstimateArguments& options) {
   model::EstimateOptions result;
   result.context = options.context;
   std::optional<ElementType> cache;
@@ -59,7 +59,7 @@ model::EstimateOptions estimate_options(const Options& options) {
       format_text("--boundary {}: write stream, graph or programmatic", options.boundary));
 }
 
-TokenReport token_report(const Options& options) {
+TokenReport token_report(const DecodeEstimateArguments& options) {
   const DecodeOptions& decode = options.decode;
   TokenReport report;
   report.options = estimate_options(options);
@@ -159,7 +159,7 @@ std::string token_text(const TokenReport& report) {
   return text;
 }
 
-int gemv_estimate(const Options& options) {
+int gemv_estimate(const DecodeEstimateArguments& options) {
   const DecodeOptions& decode = options.decode;
   DecodeReport report = decode_report(decode);
   report.predict_for(planned_gpu(options.gpu, decode.device, Settings::from_environment()));
@@ -167,7 +167,7 @@ int gemv_estimate(const Options& options) {
   return kDone;
 }
 
-int decode_command(const Options& options) {
+int decode_command(const DecodeEstimateArguments& options) {
   const DecodeOptions& decode = options.decode;
   if (options.file.empty() == decode.model.empty()) {
     throw UsageError(
@@ -187,7 +187,7 @@ int decode_command(const Options& options) {
 }  // namespace
 
 void add_decode_estimate(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DecodeEstimateArguments>();
   Command command(app, "decode-estimate",
                   "Predict the time of one token, kernel by kernel, beside the roofline of its "
                   "weights and cache");

@@ -15,7 +15,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct ExplainArguments {
   std::string subject;
   std::vector<std::string> settings;
   std::string target;
@@ -31,7 +31,7 @@ bool is_file_name(const std::string& subject) {
   return subject == "-" || subject.find_first_of("./\\") != std::string::npos;
 }
 
-std::array<std::uint32_t, 3> block_of(const Options& options) {
+std::array<std::uint32_t, 3> block_of(const ExplainArguments& options) {
   const emulator::Dim3 block = dimensions("--block", options.block);
   if (block.count() > 1024) {
     throw UsageError(format_text("--block {}: has {}", options.block, block.count()) +
@@ -40,7 +40,7 @@ std::array<std::uint32_t, 3> block_of(const Options& options) {
   return {block.x, block.y, block.z};
 }
 
-Subject file_subject(const Options& options, const DeviceChoice& device) {
+Subject file_subject(const ExplainArguments& options, const DeviceChoice& device) {
   Subject subject;
   if (!options.settings.empty()) throw UsageError("-p is for kernels of the library");
   if (!options.target.empty()) throw UsageError("--target is for kernels of the library");
@@ -51,7 +51,7 @@ Subject file_subject(const Options& options, const DeviceChoice& device) {
   return subject;
 }
 
-Subject library_subject(const Options& options, const DeviceChoice& device) {
+Subject library_subject(const ExplainArguments& options, const DeviceChoice& device) {
   Subject subject;
   if (!options.block.empty()) {
     throw UsageError("--block is for PTX files; a kernel of the library has a block of its own");
@@ -67,7 +67,7 @@ Subject library_subject(const Options& options, const DeviceChoice& device) {
   return subject;
 }
 
-Subject subject_of(const Options& options) {
+Subject subject_of(const ExplainArguments& options) {
   DeviceChoice device;
   device.default_gpu = Settings::from_environment().emulated_gpu;
   return is_file_name(options.subject) ? file_subject(options, device)
@@ -77,7 +77,7 @@ Subject subject_of(const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainArguments>();
   Command command(app, "explain",
                   "Say what passes do to a kernel, and what it asks of memory, registers and SMs");
   command.footer("Example: ptxgen explain gemv_strided -p k=4096 -p n=4096 --gpu h200");

@@ -23,7 +23,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct GemvArguments {
   std::vector<std::string> settings;
   std::string x_type = "f32";
   std::string y_type = "f32";
@@ -40,7 +40,7 @@ struct Options {
   bool strict = false;
 };
 
-GemvJob job_of(const Options& options) {
+GemvJob job_of(const GemvArguments& options) {
   GemvJob job;
   job.problem = gemv_problem(options.settings);
   GemvProblem& problem = job.problem;
@@ -62,7 +62,7 @@ GemvJob job_of(const Options& options) {
   return job;
 }
 
-GemvChoice choice_of(const Options& options) {
+GemvChoice choice_of(const GemvArguments& options) {
   try {
     return gemv_choice(options.impl);
   } catch (const Error&) {
@@ -189,7 +189,7 @@ int exit_code_of(const GemvOutcome& outcome, bool strict) {
   return verdict(outcome.emulated->findings, strict);
 }
 
-void gemv_command(const Options& options, int& exit_code) {
+void gemv_command(const GemvArguments& options, int& exit_code) {
   const Settings settings = Settings::from_environment();
   GemvJob job = job_of(options);
   job.choice = choice_of(options);
@@ -232,7 +232,7 @@ void gemv_command(const Options& options, int& exit_code) {
 }  // namespace
 
 void add_gemv(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GemvArguments>();
   Command command(
       app, "gemv",
       "The main job: generate y = A^T x or y = W x, check it, load it, run it, compare with fp64");

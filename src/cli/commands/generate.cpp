@@ -22,7 +22,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct GenerateArguments {
   ModelOptions model;
   PromptOptions prompt;
   std::uint32_t count = 128;
@@ -37,7 +37,7 @@ struct Options {
   std::vector<std::string> dump_layer;
 };
 
-model::SamplerOptions sampler_of(const Options& options) {
+model::SamplerOptions sampler_of(const GenerateArguments& options) {
   model::SamplerOptions sampler;
   const auto number = [](std::string_view option, const std::string& text, float& value,
                          float max) {
@@ -105,7 +105,7 @@ double measured_copy(const model::Model& model) {
   return achieved(bytes_model(row.work), row.iters, row.time_ms_total);
 }
 
-ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob& job,
+ExitCode generate_on(ModelRun& run, const GenerateArguments& options, const GenerationJob& job,
                      const std::string& chat_template) {
   LayerDumps dumps(options.dump_layer, run.config().layers);
   std::optional<ReferenceLogits> reference;
@@ -146,7 +146,7 @@ ExitCode generate_on(ModelRun& run, const Options& options, const GenerationJob&
   return verdict(run.findings());
 }
 
-ExitCode generate_command(const Options& options) {
+ExitCode generate_command(const GenerateArguments& options) {
   GenerationJob job;
   job.max_tokens = options.count;
   job.sampler = sampler_of(options);
@@ -183,7 +183,7 @@ ExitCode generate_command(const Options& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateArguments>();
   Command command(app, "generate", "Continue a prompt with a model in a GGUF file");
   command.footer("Example: ptxgen generate model.gguf --chat --prompt 'What is a warp?' -n 64");
   add_model_options(command, options->model, "default: the model's, at most 4096",

@@ -2,7 +2,6 @@
 #include "cli/commands/generation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "cli/commands/interrupt.hpp"
@@ -10,12 +9,6 @@
 namespace ptxgen::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Generator {
  public:

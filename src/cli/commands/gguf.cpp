@@ -11,17 +11,17 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct GgufArguments {
   std::string file;
   std::string output;
   bool json = false;
 };
 
-std::string listed(const gguf::File& file, const Options& options) {
+std::string listed(const gguf::File& file, const GgufArguments& options) {
   return options.json ? text_of(to_json(file)) : to_text(file);
 }
 
-std::string listed(const Options& options) {
+std::string listed(const GgufArguments& options) {
   if (options.file != "-") return listed(gguf::File(options.file), options);
   const std::string bytes = read_input(options.file);
   const std::span characters(bytes.data(), bytes.size());
@@ -31,7 +31,7 @@ std::string listed(const Options& options) {
 }  // namespace
 
 void add_gguf(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GgufArguments>();
   Command command(app, "gguf", "List the metadata and tensors of a GGUF file");
   command.footer("Example: ptxgen gguf model.gguf --json");
   command.add_option("file", options->file, "a GGUF file of version 2 or 3, or - for stdin")

@@ -6,7 +6,6 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "cli/output/run_report.hpp"
@@ -16,13 +15,11 @@
 
 namespace ptxgen::cli {
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
+
+namespace {
 
 Settings settings_of(const ModelOptions& options) {
   check_writable("--trace", options.trace);

@@ -1,6 +1,7 @@
 // src/cli/commands/model_run.hpp - a model on a device, for a command
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,6 +21,9 @@
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::cli {
+
+using Clock = std::chrono::steady_clock;
+[[nodiscard]] double seconds_since(Clock::time_point begin);
 
 /// A model file and a device; the model on the device after `load`.
 class ModelRun {

@@ -15,7 +15,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct OptArguments {
   std::string file;
   std::string output;
   PassChoice passes;
@@ -45,7 +45,7 @@ void print_dumps(const optimize::PipelineReport& report) {
   }
 }
 
-void opt(const Options& options) {
+void opt(const OptArguments& options) {
   if (options.list) {
     write_output({}, list_of_passes());
     return;
@@ -77,7 +77,7 @@ void opt(const Options& options) {
 }  // namespace
 
 void add_opt(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptArguments>();
   Command command(app, "opt", "Run optimisation passes on any PTX");
   command.footer(
       "Example: ptxgen opt kernel.ptx --passes fma_fusion,cleanup --explain -o fast.ptx");

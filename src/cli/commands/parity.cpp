@@ -16,7 +16,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct ParityArguments {
   std::string model;
   bool verbose = false;
   bool skip = false;
@@ -81,7 +81,7 @@ std::string as_text(const ParityReport& report, bool verbose) {
   return text + report.summary() + "\n";
 }
 
-int skipped(const Options& options) {
+int skipped(const ParityArguments& options) {
   const std::size_t pairs = registered_pairs(catalog());
   const nlohmann::json json = {{"pairs", nlohmann::json::array()},
                                {"passed", 0},
@@ -95,7 +95,7 @@ int skipped(const Options& options) {
   return kDone;
 }
 
-int parity_command(const Options& options) {
+int parity_command(const ParityArguments& options) {
   if (options.skip) return skipped(options);
   const Settings settings = Settings::from_environment();
   ParityOptions how;
@@ -112,7 +112,7 @@ int parity_command(const Options& options) {
 }  // namespace
 
 void add_parity(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ParityArguments>();
   Command command(app, "parity",
                   "Compare every batched kernel with its single-row twin, as code and in launches");
   command.footer("Example: ptxgen parity model.gguf --verbose");

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kDefaultWindow = 512;
 
-struct Options {
+struct PerplexityArguments {
   ModelOptions model;
   PromptOptions text;
   std::uint32_t windows = 0;
@@ -74,7 +74,7 @@ double negative_log_likelihood(std::span<const float> logits, std::uint32_t toke
   return std::log(sum) + largest - logits[token];
 }
 
-Windows windows_of(const Options& options, ModelRun& run, const Prompt& text) {
+Windows windows_of(const PerplexityArguments& options, ModelRun& run, const Prompt& text) {
   Windows windows;
   windows.tokens = text.tokens;
   const std::uint32_t wanted = options.model.context != 0 ? options.model.context : kDefaultWindow;
@@ -129,8 +129,8 @@ Result measure_windows(model::Session& session, const Windows& windows) {
   return result;
 }
 
-nlohmann::json as_json(const Result& result, const Windows& windows, const Options& options,
-                       const ModelRun& run) {
+nlohmann::json as_json(const Result& result, const Windows& windows,
+                       const PerplexityArguments& options, const ModelRun& run) {
   const FindingCounts findings = run.findings();
   return {
       {"perplexity", result.perplexity()},
@@ -150,7 +150,8 @@ nlohmann::json as_json(const Result& result, const Windows& windows, const Optio
        {{"errors", findings.errors}, {"warnings", findings.warnings}, {"notes", findings.notes}}}};
 }
 
-std::string as_text(const Result& result, const Windows& windows, const Options& options) {
+std::string as_text(const Result& result, const Windows& windows,
+                    const PerplexityArguments& options) {
   return format_text(
       "perplexity {:.4f} +/- {:.4f}, mean negative log-likelihood {:.6f}\n"
       "{} counted, {} in each of {} ({} tokens in the text)\n",
@@ -160,7 +161,7 @@ std::string as_text(const Result& result, const Windows& windows, const Options&
       windows.tokens.size());
 }
 
-ExitCode perplexity_command(const Options& options) {
+ExitCode perplexity_command(const PerplexityArguments& options) {
   options.text.check();
   (void)options.model.rules();
   model::SessionOptions how;
@@ -191,7 +192,7 @@ ExitCode perplexity_command(const Options& options) {
 }  // namespace
 
 void add_perplexity(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PerplexityArguments>();
   Command command(app, "perplexity", "How well a model in a GGUF file predicts a text");
   command.footer(
       "exp of the mean negative log-likelihood. The text is cut into windows of --context tokens, "

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/gemm_ranking.hpp"
 #include "cli/commands/library_kernel.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/text_table.hpp"
+#include "ptxgen/kernels/gemm/gemm.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/count.hpp"
@@ -18,7 +20,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct PlanArguments {
   std::string kernel;
   std::vector<std::string> settings;
   std::string gpu;
@@ -117,7 +119,7 @@ std::string as_text(const LibraryKernel& kernel, const ptx::Gpu& gpu,
 }
 
 // The ranking of a family's plans.
-std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
+std::string gemv_ranking(const PlanArguments& options, const ptx::Gpu& gpu) {
   const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   const std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu);
   const std::size_t shown = std::min<std::size_t>(ranking.size(), options.top);
@@ -126,7 +128,7 @@ std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
 }
 
 // The one way to launch a kernel that is no family.
-std::string single_plan(const Options& options, const ptx::Gpu& gpu) {
+std::string single_plan(const PlanArguments& options, const ptx::Gpu& gpu) {
   const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
   const ErasedValue spec = kernel.entry->make_spec(kernel.values);
   const LaunchGeometry geometry = kernel.entry->geometry_of(spec.get(), gpu);
@@ -135,20 +137,29 @@ std::string single_plan(const Options& options, const ptx::Gpu& gpu) {
                       : as_text(kernel, gpu, geometry, cost);
 }
 
-void plan_command(const Options& options) {
+std::string plan_text(const PlanArguments& options) {
   const KernelDescription* const kernel = find_kernel(options.kernel);
   const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
-  const bool gemv = kernel != nullptr && kernel->type == kDescription<GemvProblem>.type;
-  write_output(options.output, gemv ? gemv_ranking(options, gpu) : single_plan(options, gpu));
+  const void* const type = kernel == nullptr ? nullptr : kernel->type;
+  if (type == kDescription<GemvProblem>.type) return gemv_ranking(options, gpu);
+  if (type == kDescription<GemmProblem>.type) {
+    return gemm_ranking(library_kernel(options.kernel, options.settings), gpu, options.top,
+                        options.json);
+  }
+  return single_plan(options, gpu);
+}
+
+void plan_command(const PlanArguments& options) {
+  write_output(options.output, plan_text(options));
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  Command command(
-      app, "plan",
-      "Say how a kernel would be launched on a GPU; for gemv rank the ways, with predicted times");
+  auto options = std::make_shared<PlanArguments>();
+  Command command(app, "plan",
+                  "Say how a kernel would be launched on a GPU; for gemv and gemm rank the ways, "
+                  "with predicted times");
   command.footer(
       "Example: ptxgen plan gemv -p k=4096 -p n=11008 -p layout=R -p dtype=bf16 --gpu h200");
   command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows").required();
@@ -159,12 +170,13 @@ void add_plan(CLI::App& app, int& exit_code) {
   command.add_option("--gpu", options->gpu, "t4 to rtx5090, or sm_90 and the like");
   command.add_option("--device", options->device,
                      "cuda:N: plan for that GPU by its own description");
-  command.add_option("--top", options->top, "how many of the ranking to show (gemv)")
+  command.add_option("--top", options->top, "how many of the ranking to show (gemv, gemm)")
       .range(1, 1000)
       .capture_default_str();
   command.add_option("-o,--output", options->output, "write there instead of standard output");
-  command.add_flag("--json", options->json,
-                   "one JSON document: {\"gpu\",\"roofline_us\",..}, for gemv with \"candidates\"");
+  command.add_flag(
+      "--json", options->json,
+      "one JSON document: {\"gpu\",\"roofline_us\",..}, for gemv and gemm with \"candidates\"");
   command.callback([options, &exit_code] {
     plan_command(*options);
     exit_code = kDone;

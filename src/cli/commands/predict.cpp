@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/gemm_ranking.hpp"
 #include "cli/commands/library_kernel.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
@@ -25,7 +26,7 @@ namespace {
 constexpr std::string_view kStream = "stream";
 constexpr std::string_view kTermNames[] = {"launch", "blocks", "latency", "dram", "l2"};
 
-struct Options {
+struct PredictArguments {
   std::string kernel;
   std::vector<std::string> settings;
   std::string gpu;
@@ -92,7 +93,7 @@ std::uint32_t checked(const char* option, std::uint64_t value, std::uint64_t low
   return static_cast<std::uint32_t>(value);
 }
 
-LaunchWork stream_work(const Options& options, const ptx::Gpu& gpu) {
+LaunchWork stream_work(const PredictArguments& options, const ptx::Gpu& gpu) {
   constexpr std::uint64_t kMany = std::uint64_t{1} << 31;
   LaunchWork work;
   work.blocks = checked("--blocks", options.blocks, 1, kMany);
@@ -115,7 +116,8 @@ LaunchWork stream_work(const Options& options, const ptx::Gpu& gpu) {
 }
 
 // The first choice of the planner.
-Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const PredictOptions& how) {
+Predicted predicted_gemv(const PredictArguments& options, const ptx::Gpu& gpu,
+                         const PredictOptions& how) {
   const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   if (how.warm) throw UsageError("--warm: a GEMV is predicted with cold weights; leave it out");
   GemvPlan plan = plan_gemv(problem, gpu);
@@ -147,7 +149,35 @@ Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const Pred
   return result;
 }
 
-nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu, const Options& options) {
+// The kernel that the planner of the family takes, or one that is named.
+Predicted predicted_gemm(const LibraryKernel& chosen, const ErasedValue& spec, const ptx::Gpu& gpu,
+                         const PredictOptions& how) {
+  if (how.warm || how.boundary != Boundary::Graph) {
+    throw UsageError(
+        "predict: matrix products are predicted cold, as nodes of a graph; leave out "
+        "--warm and --boundary");
+  }
+  const GemmCandidate best = gemm_candidate(*chosen.entry, spec.get(), gpu);
+  const GemmPrediction& prediction = best.prediction;
+  const GemmTerms& terms = prediction.terms;
+  Predicted result;
+  result.subject = format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get()));
+  result.us = prediction.us;
+  result.terms = {{"launch", terms.launch},   {"tensor", terms.tensor}, {"shared", terms.shared},
+                  {"latency", terms.latency}, {"l2", terms.l2},         {"dram", terms.dram}};
+  result.bound_by = prediction.bound_by;
+  result.error = prediction.error;
+  result.work = format_text(
+      "{}: {}, {} on an SM, {:.1f} TFLOP/s{}", to_text(best.kernel),
+      count_text(prediction.blocks, "block"), prediction.blocks_per_sm, prediction.tflops,
+      prediction.share_of_peak == 0
+          ? std::string()
+          : format_text(", {:.1f} % of the tensor cores' peak", 100 * prediction.share_of_peak));
+  return result;
+}
+
+nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu,
+                       const PredictArguments& options) {
   nlohmann::json terms = nlohmann::json::object();
   for (const auto& [name, us] : result.terms) terms[std::string(name)] = us;
   return {{"subject", result.subject},
@@ -163,7 +193,7 @@ nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu, const Optio
           {"unproved", unproved(boundary_of(options.boundary))}};
 }
 
-std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options& options) {
+std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const PredictArguments& options) {
   const std::string source = rates_of(gpu).measured ? "" : ", whose own rates were never measured";
   std::string text = format_text(
       "{} on {}{}\n{}\n\npredicted: {:.2f} us, {:.2f} to {:.2f} by the largest error seen ({:.0f} "
@@ -181,7 +211,7 @@ std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options&
   return text;
 }
 
-Predicted predicted(const Options& options, const ptx::Gpu& gpu) {
+Predicted predicted(const PredictArguments& options, const ptx::Gpu& gpu) {
   const PredictOptions how{boundary_of(options.boundary), options.warm};
   if (options.kernel == kStream) {
     if (!options.settings.empty()) throw UsageError("predict stream takes no -p");
@@ -193,11 +223,12 @@ Predicted predicted(const Options& options, const ptx::Gpu& gpu) {
   }
   const LibraryKernel chosen = library_kernel(options.kernel, options.settings);
   const ErasedValue spec = chosen.entry->make_spec(chosen.values);
+  if (is_gemm(*chosen.entry)) return predicted_gemm(chosen, spec, gpu, how);
   return predicted(format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get())),
                    launch_work(*chosen.entry, chosen.values, gpu), gpu, how);
 }
 
-void predict_command(const Options& options) {
+void predict_command(const PredictArguments& options) {
   const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
   const Predicted result = predicted(options, gpu);
   write_output(options.output, options.json ? text_of(as_json(result, gpu, options))
@@ -207,7 +238,7 @@ void predict_command(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictArguments>();
   Command command(app, "predict",
                   "Predict the time of a launch on a GPU: its terms, the largest, the error of "
                   "such predictions");

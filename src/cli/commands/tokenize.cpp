@@ -12,7 +12,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct TokenizeArguments {
   std::string model;
   std::vector<std::string> texts;
   std::string file;
@@ -37,7 +37,7 @@ std::vector<std::string> split_at_null(const std::string& text) {
   return parts;
 }
 
-std::vector<std::string> texts_of(const Options& options) {
+std::vector<std::string> texts_of(const TokenizeArguments& options) {
   if (!options.file.empty() && !options.texts.empty()) {
     throw UsageError("--file: texts are given as arguments, too; give one of the two");
   }
@@ -63,7 +63,7 @@ std::string conversation(const model::Tokenizer& tokenizer, const std::vector<st
   return tokenizer.chat(messages);
 }
 
-std::string decoded(const model::Tokenizer& tokenizer, const Options& options) {
+std::string decoded(const model::Tokenizer& tokenizer, const TokenizeArguments& options) {
   if (!options.file.empty() || !options.texts.empty() || options.chat) {
     throw UsageError("--decode: gives text from ids; it does not go with texts");
   }
@@ -72,7 +72,7 @@ std::string decoded(const model::Tokenizer& tokenizer, const Options& options) {
   return options.json ? text_of(nlohmann::json{{"text", text}}) : text;
 }
 
-std::string encoded(const model::Tokenizer& tokenizer, const Options& options) {
+std::string encoded(const model::Tokenizer& tokenizer, const TokenizeArguments& options) {
   std::vector<std::string> texts = texts_of(options);
   if (options.chat) texts = {conversation(tokenizer, texts)};
   const model::EncodeOptions encode{.add_special = !options.no_special,
@@ -86,7 +86,7 @@ std::string encoded(const model::Tokenizer& tokenizer, const Options& options) {
   return options.pieces ? pieces_text(tokenizer, results) : ids_text(results);
 }
 
-std::string run(const Options& options) {
+std::string run(const TokenizeArguments& options) {
   const model::Tokenizer tokenizer = model::Tokenizer::read(gguf::File(options.model));
   return options.decode.empty() ? encoded(tokenizer, options) : decoded(tokenizer, options);
 }
@@ -94,7 +94,7 @@ std::string run(const Options& options) {
 }  // namespace
 
 void add_tokenize(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TokenizeArguments>();
   Command command(app, "tokenize", "Give the token ids of texts by the tokenizer of a GGUF file");
   command.footer(
       "Example: ptxgen tokenize model.gguf \"Once upon a time\"\n"

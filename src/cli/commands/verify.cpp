@@ -16,7 +16,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
+struct VerifyArguments {
   std::string kernel;
   std::vector<std::string> settings;
   bool cases = false;
@@ -39,7 +39,7 @@ struct Done {
 };
 
 // What the command line asks for: one shape, or every case of one kernel or all.
-std::vector<Job> jobs_of(const Options& options) {
+std::vector<Job> jobs_of(const VerifyArguments& options) {
   std::vector<Job> jobs;
   const auto add_cases = [&](const KernelDescription& kernel) {
     for (std::vector<std::uint64_t>& values : kernel.cases()) {
@@ -99,7 +99,7 @@ std::string as_text(const std::vector<Done>& all, const std::string& device) {
   return text + reasons + format_text("{} of {} right\n", all.size() - wrong, all.size());
 }
 
-int verify_command(const Options& options) {
+int verify_command(const VerifyArguments& options) {
   const Settings settings = Settings::from_environment();
   const std::vector<Job> jobs = jobs_of(options);
   const Device device = options.device.open(options.device.choice(settings), settings);
@@ -131,7 +131,7 @@ int verify_command(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyArguments>();
   Command command(app, "verify",
                   "Launch a kernel on random inputs and compare it with its fp64 reference");
   command.footer("Example: ptxgen verify vadd -p n=1000 -p type=bf16");

@@ -19,7 +19,7 @@ using gguf::Value;
 using gguf::ValueType;
 
 // Bytes of a string, and of the elements of an array, in a line of text.
-constexpr std::size_t kMaxTextBytes = 60;
+constexpr std::size_t kMaxValueBytes = 60;
 
 // With the fewest digits that give the value back: 1e-05, not 9.999999747378752e-06.
 std::string float_text(const Value& value) {
@@ -120,7 +120,7 @@ std::string metadata_text(const gguf::File& file) {
   Columns columns(3, 3);
   for (const gguf::Entry& entry : file.metadata()) {
     columns.add(
-        {printable(entry.key), type_text(entry.value), value_text(entry.value, kMaxTextBytes)});
+        {printable(entry.key), type_text(entry.value), value_text(entry.value, kMaxValueBytes)});
   }
   return columns.text();
 }

@@ -111,6 +111,11 @@ CUresult fault_of(emulator::Rule rule) noexcept {
     case Rule::ExitedBeforeBarrier:
     case Rule::SyncMask:
     case Rule::UnfinishedCopy:
+    case Rule::WarpgroupOrder:
+    case Rule::WarpgroupMismatch:
+    case Rule::MatrixDescriptor:
+    case Rule::ProxyFence:
+    case Rule::TensorMap:
     case Rule::Nondeterminism:
     case Rule::RaceSameValue:
     case Rule::ExitedLaneInMask:

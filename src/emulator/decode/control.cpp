@@ -60,6 +60,7 @@ bool in_shared(const ptx::Instruction& instruction) {
 /// Whether the access to global memory shows the order in which blocks execute it.
 bool depends_on_block_order(const ptx::Function& function, const ptx::Instruction& instruction) {
   const ptx::OpInfo& row = ptx::info(instruction.op);
+  if (instruction.op == Op::cp_reduce_async_bulk_tensor) return true;
   const bool atomic = row.mnemonic == "atom";
   if (!atomic && row.mnemonic != "red" && row.mnemonic != "ld" && row.mnemonic != "st") {
     return false;
@@ -110,6 +111,7 @@ void Decoder::end_segment(ControlDetail&& detail) {
 }
 
 void Decoder::decode() {
+  find_warpgroup_registers();
   segment_of_label_.assign(function().labels.size(), kNoIndex);
   const auto& body = function().body;
   for (statement_ = 0; statement_ < body.size(); ++statement_) {
@@ -156,6 +158,7 @@ void Decoder::decode_instruction() {
     add(off);
   }
   track_step();
+  if (!warpgroup_registers_.empty()) warpgroup_access_step();
   control_step();
   used_bytes_ = 0xffffffffu;
 }

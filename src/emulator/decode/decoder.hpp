@@ -105,6 +105,8 @@ class Decoder {
   // track.cpp: steps in front of instructions that name possibly undefined registers.
   void track_step();                        ///< for rows that lane_step() does not decode
   void track_lane(const LaneDetail& lane);  ///< for rows that it decodes
+  void find_warpgroup_registers();
+  void warpgroup_access_step();
   void track_stored(TrackDetail& detail);
   void add_track(TrackDetail&& detail, bool guard_first);
   [[nodiscard]] Slot shadow_of(const Slot& slot) const;
@@ -148,6 +150,7 @@ class Decoder {
   analysis::RegisterIndex register_index_;
   analysis::RegisterSet undefined_;  ///< possibly undefined, see analysis::maybe_undefined
   DecidingRegisters deciding_;
+  std::vector<bool> warpgroup_registers_;  ///< of wgmma, by number in register_index_, or empty
   std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes; the shadow follows
   std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
 };

@@ -4,6 +4,7 @@
 
 #include "emulator/decode/decoder.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/memory/warpgroup.hpp"
 #include "emulator/state/support_table.hpp"
 #include "emulator/state/windows.hpp"
 #include "emulator/state/written_bits.hpp"
@@ -18,7 +19,7 @@ struct Parts {
   std::vector<Slot> results;
   std::vector<Slot> sources;
   std::vector<std::uint64_t> constants;  ///< integers that must be constants, in order
-  std::vector<Slot> fragments;           ///< sources in braces of a fixed size
+  std::vector<Slot> fragments;           ///< sources in braces, without .v2 and the like
   std::vector<Decoder::Address> addresses;
 };
 
@@ -43,7 +44,10 @@ Parts parts_of(Decoder& decoder) {
         made.constants.push_back(operands[i].value);
         break;
       default:
-        decoder.sources(operands[i], type, spec->vector > 0 ? made.fragments : made.sources);
+        decoder.sources(operands[i], type,
+                        spec->vector > 0 || spec->elements != ptx::ElementCount::Fixed
+                            ? made.fragments
+                            : made.sources);
         break;
     }
   }
@@ -136,6 +140,7 @@ class MemoryDecoder {
     if (mnemonic == "fence" || mnemonic == "membar") return fence();
     if (mnemonic == "mbarrier") return barrier();
     if (mnemonic == "cp") return copy();
+    if (mnemonic == "wgmma") return warpgroup();
     if (execution_of(instruction_.op) == Execution::MatrixMemory) return matrix();
     refuse();
   }
@@ -284,8 +289,13 @@ class MemoryDecoder {
   }
 
   void fence() {
-    // The emulator already orders what fences between proxies, and of mbarrier.init in a cluster,
-    // would order.
+    if (instruction_.op == ptx::Op::fence_proxy &&
+        instruction_.get(ptx::Field::ProxyKind) == ptx::Modifier::async &&
+        instruction_.get(ptx::Field::Space) != ptx::Modifier::global) {
+      return plain(&run_proxy_fence);
+    }
+    // The emulator already orders what other fences between proxies, and of mbarrier.init in a
+    // cluster, would order.
     if (instruction_.op != ptx::Op::fence && instruction_.op != ptx::Op::membar) return;
     if (instruction_.op == ptx::Op::membar) {
       // PTX ISA, membar: .cta, .gl, .sys are fence.sc.cta, .gpu, .sys.
@@ -336,7 +346,12 @@ class MemoryDecoder {
       case ptx::Op::cp_async_bulk_shared:
       case ptx::Op::cp_async_bulk_store:
         return bulk_copy();
+      case ptx::Op::cp_async_bulk_tensor_load:
+      case ptx::Op::cp_async_bulk_tensor_store:
+      case ptx::Op::cp_reduce_async_bulk_tensor:
+        return tensor_copy();
       case ptx::Op::cp_async_bulk_prefetch:
+      case ptx::Op::cp_async_bulk_prefetch_tensor:
         return;  // the emulator has no caches
       case ptx::Op::cp_async_bulk_commit_group:
         return plain(&run_commit_bulk);
@@ -378,6 +393,25 @@ class MemoryDecoder {
     decoder_.add(finish(&run_copy_bulk));
   }
 
+  void tensor_copy() {
+    TensorDetail tensor;
+    tensor.load = instruction_.op == ptx::Op::cp_async_bulk_tensor_load;
+    // `[shared], [map], [mbarrier]`, or `[map], [shared]`.
+    take_address(parts_.addresses.at(tensor.load ? 0 : 1));
+    tensor.map = operand(parts_.addresses.at(tensor.load ? 1 : 0));
+    detail_.space = ptx::Space::Shared;
+    detail_.cluster = tensor.load && detail_.cluster;
+    if (tensor.load) tensor.barrier = operand(parts_.addresses.at(2));
+    tensor.reduction = instruction_.get(ptx::Field::AtomicOp);
+    tensor.dimensions = static_cast<std::uint8_t>(parts_.fragments.size());
+    std::copy(parts_.fragments.begin(), parts_.fragments.end(), tensor.coordinates.begin());
+    if (!parts_.sources.empty()) tensor.ranks = parts_.sources[0];
+    detail_.kind = tensor;
+    detail_.element_bytes = 16;
+    detail_.reads = detail_.writes = true;
+    decoder_.add(finish(&run_copy_tensor));
+  }
+
   void store_async() {
     take_address(parts_.addresses.at(0));
     detail_.cluster = true;
@@ -390,6 +424,51 @@ class MemoryDecoder {
     detail_.data = std::move(parts_.sources);
     if (detail_.data.empty()) detail_.data = std::move(parts_.fragments);
     decoder_.add(finish(&run_store_async));
+  }
+
+  void warpgroup() {
+    switch (instruction_.op) {
+      case ptx::Op::wgmma_fence:
+        return plain(&run_warpgroup_fence);
+      case ptx::Op::wgmma_commit_group:
+        return plain(&run_warpgroup_commit);
+      case ptx::Op::wgmma_wait_group:
+        detail_.kind = WaitGroupDetail{parts_.constants.at(0), false};
+        return plain(&run_warpgroup_wait);
+      default:
+        return warpgroup_product();
+    }
+  }
+
+  void warpgroup_product() {
+    WarpgroupDetail product;
+    product.a_in_registers = !parts_.fragments.empty();
+    product.columns = static_cast<std::uint16_t>(warpgroup_columns());
+    product.d_type = instruction_.type(0);
+    product.a_type = instruction_.type(1);
+    product.b_type = instruction_.type(2);
+    product.saturate = instruction_.has(ptx::Field::SaturateFinite);
+    // The constants: the signs of a and b, then whether a (not in registers) and b are transposed.
+    const std::vector<std::uint64_t>& constants = parts_.constants;
+    if (constants.size() >= 2) {
+      product.negate_a = static_cast<std::int64_t>(constants[0]) < 0;
+      product.negate_b = static_cast<std::int64_t>(constants[1]) < 0;
+    }
+    if (constants.size() > 2) {
+      product.transpose_b = constants.back() != 0;
+      product.transpose_a = constants.size() == 4 && constants[2] != 0;
+    }
+    detail_.kind = product;
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.fragments);
+    detail_.sources.insert(detail_.sources.end(), parts_.sources.begin(), parts_.sources.end());
+    plain(&run_warpgroup_product);
+  }
+
+  /// n of m64nNkK.
+  [[nodiscard]] unsigned warpgroup_columns() const {
+    const bool pairs = instruction_.type(0) == ptx::Type::f16;
+    return static_cast<unsigned>(parts_.results.size()) * (pairs ? 4 : 2);
   }
 
   /// mapa, getctarank: &a is a shared address in a register, or a variable.

@@ -3,6 +3,7 @@
 
 #include "emulator/machine/cluster.hpp"
 #include "emulator/machine/warp.hpp"
+#include "emulator/memory/warpgroup.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
@@ -251,6 +252,8 @@ std::string describe_wait(const Split& split, const Warp& warp) {
     const BarrierState& state = cta.barriers[split.barrier];
     text += format_text(": barrier {}, {} of {} have arrived", split.barrier, state.arrived,
                         count_text(state.expected, "thread"));
+  } else if (split.state == Split::State::Warpgroup) {
+    text += ": waits for the other warps of its warpgroup to execute a wgmma";
   } else {
     text += ": waits for lanes of its member mask";
   }
@@ -351,7 +354,38 @@ void recheck_barriers(Cta& cta) {
   recheck_cluster_barrier(*cta.cluster);
 }
 
+namespace {
+
+/// A warp waits for a wgmma that others of its warpgroup never execute: it goes on without them.
+bool release_warpgroup_wait(Cta& cta) {
+  for (Warp& warp : cta.warps) {
+    for (Split& split : warp.splits) {
+      if (split.state != Split::State::Warpgroup) continue;
+      Context context = context_of(warp, split);
+      const Segment& segment = split.frame->code->segments[split.segment];
+      const Step& step = split.frame->code->steps[segment.control];
+      cta.grid->reporter->report(
+          context, statement_of(split), Rule::WarpgroupMismatch, first_lane(split.mask), [&] {
+            return FindingText{
+                format_text("warp {} waits for a wgmma that these warps of its warpgroup do not "
+                            "execute: {}",
+                            warp.index, missing_warps(context, step)),
+                {"rule: the four warps of a warpgroup (warps 4 i to 4 i + 3) execute the same "
+                 "wgmma instructions",
+                 "move the wgmma to where all of them execute it"}};
+          });
+      split.forced = true;
+      split.state = Split::State::Ready;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool release_stuck_split(Cta& cta) {
+  if (release_warpgroup_wait(cta)) return true;
   Reporter& reporter = *cta.grid->reporter;
   // Splits that wait for lanes of a member mask that never arrive.
   bool forced = false;

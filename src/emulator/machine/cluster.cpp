@@ -17,7 +17,7 @@ namespace {
 
 /// Consecutive failed polls after which a warp counts as waiting forever. Far more than a loop with
 /// a bounded number of polls makes.
-constexpr std::uint32_t kMaxFailedPolls = 1u << 16;
+constexpr std::uint32_t kMaxFailedPolls = 1u << 14;
 
 Cluster::Arrivals& arrivals_at(const Warp& warp) {
   Cluster& cluster = *warp.cta->cluster;

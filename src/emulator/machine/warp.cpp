@@ -5,6 +5,7 @@
 #include <new>
 
 #include "emulator/machine/grid_sync.hpp"
+#include "emulator/memory/warpgroup.hpp"
 #include "emulator/report/report.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -290,10 +291,19 @@ class Runner {
 
   /// The common case of `warp_sync`: all lanes are here.
   Next sync_all(Context& context, const Step& step, const ControlDetail& detail) {
+    if (waits_for_warpgroup(context, step, detail)) return Next::Reselect;
     split().forced = false;
     detail.together(context, step);
     split().segment = context.code->segments[split().segment].next;
     return Next::Continue;
+  }
+
+  /// wgmma.wait_group: the other warps of the warpgroup have not issued all that it waits for.
+  bool waits_for_warpgroup(Context& context, const Step& step, const ControlDetail& detail) {
+    if (detail.op != ptx::Op::wgmma_wait_group || split().forced || can_finish_wait(context, step))
+      return false;
+    split().state = Split::State::Warpgroup;
+    return true;
   }
 
   Next warp_sync(Context& context, const Step& step, const ControlDetail& detail,
@@ -348,9 +358,10 @@ class Runner {
                             {}};
                       });
     }
-    split().forced = false;
     context.split = &split();
     context.active = acting;
+    if (waits_for_warpgroup(context, step, detail)) return Next::Reselect;
+    split().forced = false;
     detail.together(context, step);
     split().segment = context.code->segments[split().segment].next;
     return Next::Continue;
@@ -427,6 +438,12 @@ class Runner {
     // Splits that waited for these lanes check again.
     for (Split& other : warp_.splits) {
       if (other.state == Split::State::WarpSync) other.state = Split::State::Ready;
+    }
+    // So do waits for this warp to issue a wgmma.
+    for (Warp& other : warp_.cta->warps) {
+      for (Split& each : other.splits) {
+        if (each.state == Split::State::Warpgroup) each.state = Split::State::Ready;
+      }
     }
     recheck_barriers(*warp_.cta);
     return warp_.done() ? Next::Stop : Next::Reselect;

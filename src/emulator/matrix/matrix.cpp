@@ -33,7 +33,7 @@ using Results = u64 (*)[32];
 constexpr unsigned kLanes = 32;
 constexpr unsigned kMaxRows = 32;
 constexpr unsigned kMaxColumns = 32;
-constexpr unsigned kMaxFloatDepth = 16;
+constexpr unsigned kMaxFloatDepth = 32;
 constexpr unsigned kMaxIntegerDepth = 64;
 constexpr unsigned kMaxBitWords = 256 / 32;
 
@@ -84,6 +84,9 @@ double element_of(Type type, u32 bits) {
       return from_float(bits << 16);
     case Type::tf32:
       return from_float(bits & 0xffffe000);
+    case Type::e4m3:
+    case Type::e5m2:
+      return TensorElement::of(type, bits & 0xff).value;
     default:
       return from_float(bits);
   }
@@ -164,9 +167,8 @@ void mma_tensor(const LaneOp& op, Words s, Results d) {
   const unsigned width = 32 / f.per_register;
   const Type result = result_type(op);
   const TensorCore core = tensor_core((op.extra & kTensorCore90) != 0 ? 90 : 80);
-  const auto element = [&](u64 word, unsigned e) {
-    return TensorElement::of(op.type,
-                             static_cast<u32>(word >> e * width) & (~u32{0} >> (32 - width)));
+  const auto element = [&](Type type, u64 word, unsigned e) {
+    return TensorElement::of(type, static_cast<u32>(word >> e * width) & (~u32{0} >> (32 - width)));
   };
   TensorElement a[kMaxRows][kMaxFloatDepth];
   TensorElement b[kMaxColumns][kMaxFloatDepth];
@@ -174,14 +176,14 @@ void mma_tensor(const LaneOp& op, Words s, Results d) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_a(f.per_register, lane, r);
       for (unsigned e = 0; e < f.per_register; ++e)
-        a[at.row][at.column + e] = element(s[r][lane], e);
+        a[at.row][at.column + e] = element(op.type, s[r][lane], e);
     }
   }
   for (unsigned r = 0; r < f.registers_of_b; ++r) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_b(f.per_register, lane, r);
       for (unsigned e = 0; e < f.per_register; ++e) {
-        b[at.column][at.row + e] = element(s[f.first_b + r][lane], e);
+        b[at.column][at.row + e] = element(op.type2, s[f.first_b + r][lane], e);
       }
     }
   }
@@ -435,6 +437,8 @@ MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op, 
       return &mma_quads;
     case Type::bf16:
     case Type::tf32:
+    case Type::e4m3:
+    case Type::e5m2:
       return float_product();
     case Type::f64:
       return &mma_double;

@@ -25,6 +25,8 @@ struct Format {
 constexpr Format format_of(Type type) noexcept {
   switch (type) {
     case Type::f16:
+    case Type::e4m3:  // widened, see TensorElement
+    case Type::e5m2:
       return {10, 15, 31};
     case Type::bf16:
       return {7, 127, 255};
@@ -55,14 +57,22 @@ std::uint32_t float_toward_zero(double value) noexcept {
   return bits;
 }
 
-std::uint32_t rounded(Type d, double value) noexcept {
-  return d == Type::f16 ? static_cast<std::uint32_t>(to_half(value)) : float_toward_zero(value);
+constexpr int kFloatFraction = 23;
+
+// `kept`: the fractional bits of an f32 result.
+std::uint32_t rounded(Type d, double value, int kept) noexcept {
+  if (d == Type::f16) return static_cast<std::uint32_t>(to_half(value));
+  const std::uint32_t bits = float_toward_zero(value);
+  return std::isfinite(value) ? bits & ~0u << (kFloatFraction - kept) : bits;
 }
+
+bool is_narrow(Type type) noexcept { return type == Type::e4m3 || type == Type::e5m2; }
 
 // One sum. All significands fit: 22 bits of a product, 24 of c, at most 25 fractional bits, 17
 // terms.
-std::uint32_t one_sum(int fraction_bits, Type element, Type d, std::span<const TensorElement> a,
-                      std::span<const TensorElement> b, std::uint32_t c_bits) noexcept {
+std::uint32_t one_sum(int fraction_bits, int kept, Type element, Type d,
+                      std::span<const TensorElement> a, std::span<const TensorElement> b,
+                      std::uint32_t c_bits) noexcept {
   const TensorElement c = TensorElement::of(d, c_bits);
   double exact = c.value;
   int largest = c.exponent;
@@ -70,7 +80,7 @@ std::uint32_t one_sum(int fraction_bits, Type element, Type d, std::span<const T
     exact += a[i].value * b[i].value;
     largest = std::max(largest, a[i].exponent + b[i].exponent);
   }
-  if (!std::isfinite(exact)) return rounded(d, exact);
+  if (!std::isfinite(exact)) return rounded(d, exact, kept);
   const int product_bits = 2 * format_of(element).fraction_bits;
   std::int64_t sum =
       shifted(c.significand, fraction_bits - format_of(d).fraction_bits + c.exponent - largest);
@@ -78,18 +88,52 @@ std::uint32_t one_sum(int fraction_bits, Type element, Type d, std::span<const T
     sum += shifted(std::int64_t{a[i].significand} * b[i].significand,
                    fraction_bits - product_bits + a[i].exponent + b[i].exponent - largest);
   }
-  return rounded(d, std::ldexp(static_cast<double>(sum), largest - fraction_bits));
+  return rounded(d, std::ldexp(static_cast<double>(sum), largest - fraction_bits), kept);
 }
 
 }  // namespace
 
 TensorCore tensor_core(std::uint16_t sm) noexcept {
   constexpr unsigned kAll = 16;
-  if (sm >= 90) return {25, kAll, kAll};
-  return {24, 8, 4};
+  // Of 8-bit floats, sm_89 keeps 13 bits of terms and results; mma of sm_90 computes them as f16.
+  if (sm >= 90) return {25, kAll, kAll, 2 * kAll, 25, kFloatFraction};
+  return {24, 8, 4, kAll, 13, 13};
 }
 
+TensorCore warpgroup_core() noexcept {
+  TensorCore core = tensor_core(90);
+  core.fraction_bits_8 = core.result_bits_8 = 13;
+  return core;
+}
+
+namespace {
+
+// Four bits of exponent and three of fraction; no infinities, and one NaN of each sign.
+TensorElement of_e4m3(std::uint32_t bits) noexcept {
+  constexpr int kBias = 7;
+  constexpr int kWiden = 10 - 3;
+  TensorElement element;
+  const bool negative = (bits & 0x80) != 0;
+  if ((bits & 0x7f) == 0x7f) {
+    element.value = infinity_or_nan(negative, true);
+    return element;
+  }
+  const auto biased = static_cast<int>(bits >> 3 & 15);
+  auto significand = static_cast<std::int32_t>(bits & 7);
+  if (biased != 0) significand += 8;
+  significand <<= kWiden;
+  element.significand = negative ? -significand : significand;
+  element.exponent = significand == 0 ? kZeroExponent : std::max(biased, 1) - kBias;
+  element.value = std::ldexp(element.significand, element.exponent - 10);
+  return element;
+}
+
+}  // namespace
+
 TensorElement TensorElement::of(Type type, std::uint32_t bits) noexcept {
+  if (type == Type::e4m3) return of_e4m3(bits);
+  // The upper half of an f16.
+  if (type == Type::e5m2) return of(Type::f16, bits << 8);
   const Format format = format_of(type);
   // In the place of an f32, or of an f16.
   const int width = type == Type::f16 ? 16 : 32;
@@ -115,10 +159,15 @@ TensorElement TensorElement::of(Type type, std::uint32_t bits) noexcept {
 std::uint32_t tensor_sum(const TensorCore& core, Type element, Type d,
                          std::span<const TensorElement> a, std::span<const TensorElement> b,
                          std::uint32_t c) noexcept {
-  const std::size_t at_once = element == Type::tf32 ? core.products_32 : core.products_16;
+  const bool narrow = is_narrow(element);
+  const std::size_t at_once = narrow                  ? core.products_8
+                              : element == Type::tf32 ? core.products_32
+                                                      : core.products_16;
+  const int fraction_bits = narrow ? core.fraction_bits_8 : core.fraction_bits;
+  const int kept = narrow ? core.result_bits_8 : kFloatFraction;
   for (std::size_t first = 0; first < a.size(); first += at_once) {
     const std::size_t count = std::min(at_once, a.size() - first);
-    c = one_sum(core.fraction_bits, element, d, a.subspan(first, count), b.subspan(first, count),
+    c = one_sum(fraction_bits, kept, element, d, a.subspan(first, count), b.subspan(first, count),
                 c);
   }
   return c;

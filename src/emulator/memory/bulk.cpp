@@ -6,9 +6,11 @@
 
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/async.hpp"
+#include "emulator/memory/bulk_parts.hpp"
 #include "emulator/memory/faults.hpp"
 #include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/memory/warpgroup.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
 #include "emulator/state/written_bits.hpp"
@@ -20,7 +22,7 @@ namespace {
 
 using Kind = BulkDetail::Kind;
 
-constexpr std::uint32_t kUnit = 16;  ///< bytes: addresses and sizes are multiples of it
+constexpr std::uint32_t kUnit = kBulkUnit;
 constexpr std::uint64_t kMaxDelay =
     12;  ///< maximum additional scheduling rounds of a copy, for seeds other than 0
 constexpr std::uint64_t kSectorBytes = 32;
@@ -31,10 +33,14 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+}  // namespace
+
 BulkCopies& copies_of(Cta& cta) {
   if (cta.bulk == nullptr) cta.bulk = std::make_shared<BulkCopies>();
   return *cta.bulk;
 }
+
+namespace {
 
 /// The context of the thread that issued a copy, for findings and race checks.
 Context issuer_of(Cta& cta, const BulkCopy& copy) {
@@ -47,70 +53,8 @@ Context issuer_of(Cta& cta, const BulkCopy& copy) {
   return context;
 }
 
-/// Source or destination of one lane's copy, for its checks.
-struct CopySide {
-  Context& context;
-  const Step& step;
-  const MemoryDetail& detail;
-  unsigned lane;
-  std::uint32_t bytes;
-  bool writes;
+}  // namespace
 
-  [[nodiscard]] AccessRequest request(std::uint32_t alignment = kUnit) const {
-    AccessRequest result;
-    result.mask = 1u << lane;
-    result.bytes = bytes;
-    result.alignment = alignment;
-    result.reads = !writes;
-    result.writes = writes;
-    return result;
-  }
-  [[nodiscard]] bool aligned(ptx::Space space, std::uint64_t address, const Cta* owner,
-                             std::uint32_t alignment = kUnit) const {
-    if (address % alignment == 0) return true;
-    const AccessRequest asked = request(alignment);
-    report_misaligned({context, step, detail, asked, space, lane, address, owner});
-    return false;
-  }
-  [[nodiscard]] bool global(std::uint64_t address) const {
-    const AccessRequest asked = request();
-    const Fault fault{context, step, detail, asked, ptx::Space::Global, lane, address};
-    const Allocation* const found = context.grid->space->find(address);
-    if (found == nullptr || found->freed || bytes > found->bytes - (address - found->start)) {
-      static_cast<void>(report_bounds(fault));
-      return false;
-    }
-    if (writes && (found->read_only || found->kind == AllocationKind::Constant)) {
-      report_readonly(fault);
-      return false;
-    }
-    return aligned(ptx::Space::Global, address, nullptr);
-  }
-  /// `address` becomes the offset in the owner's memory.
-  [[nodiscard]] bool shared(std::uint64_t& address, Cta*& owner, bool cluster,
-                            std::uint32_t alignment = kUnit) const {
-    const AccessRequest asked = request(alignment);
-    const bool found = find_owner(context, address, owner);
-    if (!found) owner = context.cta;
-    const Cta* const other = owner != context.cta ? owner : nullptr;
-    const Fault fault{context, step, detail, asked, ptx::Space::Shared, lane, address, other};
-    if (!found || address > owner->shared_bytes || bytes > owner->shared_bytes - address) {
-      static_cast<void>(report_bounds(fault));
-      return false;
-    }
-    if (other != nullptr && !cluster) {
-      report_not_own(fault);
-      return false;
-    }
-    if (other != nullptr && has_left(*owner)) {
-      report_exited(fault);
-      return false;
-    }
-    return aligned(ptx::Space::Shared, address, other, alignment);
-  }
-};
-
-/// Reports a range to a race check, as accesses of one unit each.
 void notify_range(Races* races, const CopySide& side, RaceAccess::Kind kind, std::uint64_t from,
                   std::uint64_t ticket) {
   if (races == nullptr) return;
@@ -150,6 +94,8 @@ void enqueue(Context& context, const Step& step, const MemoryDetail& detail, uns
   all.pending.push_back(copy);
 }
 
+namespace {
+
 /// Copies bytes and their written bits to global memory or to a block's shared memory.
 template <bool Concurrent>
 void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std::uint64_t first) {
@@ -172,6 +118,12 @@ void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std
   }
 }
 
+/// What a copy writes to a block's shared memory. A box may have gaps, which count as written.
+BulkWrite written_by(const BulkCopy& copy, const Cta& target, const Cta& issuer) {
+  const std::uint64_t bytes = copy.tensor != nullptr ? copy.tensor->span : copy.bytes;
+  return {&target, copy.to, bytes, copy.step->statement, &issuer, copy.warp, copy.lane};
+}
+
 void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
   Context context = issuer_of(cta, copy);
   const CopySide side{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
@@ -182,11 +134,14 @@ void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
         {context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane, copy.to, other});
     return;
   }
-  if (copy.from != nullptr) {
-    move_bytes<false>(copy, target.shared + copy.to, target.shared_written, copy.to);
+  if (copy.from != nullptr || copy.tensor != nullptr) {
+    if (copy.tensor != nullptr) {
+      load_box(target, *copy.tensor);
+    } else {
+      move_bytes<false>(copy, target.shared + copy.to, target.shared_written, copy.to);
+    }
     BulkCopies::Arrived arrived;
-    arrived.write = {&target, copy.to,   copy.bytes, copy.step->statement,
-                     &cta,    copy.warp, copy.lane};
+    arrived.write = written_by(copy, target, cta);
     arrived.barrier = copy.barrier;
     copies_of(target).arrived.push_back(arrived);
   }
@@ -199,7 +154,11 @@ void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
 void deliver(Cta& cta, BulkCopy& copy) {
   if (copy.kind == Kind::Store) {
     AddressSpace& space = *cta.grid->space;
-    move_bytes<true>(copy, space.host(copy.to), space.written(), copy.to - kGlobalBase);
+    if (copy.tensor != nullptr) {
+      store_box(cta, *copy.tensor);
+    } else {
+      move_bytes<true>(copy, space.host(copy.to), space.written(), copy.to - kGlobalBase);
+    }
     cta.bulk->stores.push_back(copy);
     return;
   }
@@ -215,7 +174,8 @@ void deliver_at(Cta& cta, std::size_t index) {
   deliver(cta, copy);
 }
 
-/// Finds the mbarrier of a copy, which must be in the destination block.
+}  // namespace
+
 bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                   std::uint64_t address, const Cta& block, std::uint64_t& offset) {
   const CopySide side{context, step, detail, lane, 8, true};
@@ -234,6 +194,8 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
   return false;
 }
 
+namespace {
+
 /// Whether a size is valid for a bulk copy.
 bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
   if (bytes % kUnit == 0) return true;
@@ -245,9 +207,10 @@ bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t
   return false;
 }
 
-/// The destination ranks of a multicast.
-std::uint32_t ranks_of(const Context& context, const BulkDetail& bulk, unsigned lane) {
-  const auto named = static_cast<std::uint32_t>(get_lane(context, bulk.ranks, lane));
+}  // namespace
+
+std::uint32_t ranks_of(const Context& context, const Slot& mask, unsigned lane) {
+  const auto named = static_cast<std::uint32_t>(get_lane(context, mask, lane));
   const auto blocks = static_cast<std::uint32_t>(context.cta->cluster->blocks.size());
   const std::uint32_t all = (1u << blocks) - 1;
   return named & 0xffffu & all;
@@ -257,10 +220,15 @@ void notify_write(Context& context, const Step& step, const BulkCopy& copy, unsi
   for_each_lane(copy.blocks, [&](unsigned rank) {
     Cta& target = *context.cta->cluster->blocks[rank];
     if (target.races == nullptr || copy.bytes == 0) return;
-    target.races->bulk_write(context, {&target, copy.to, copy.bytes, step.statement, context.cta,
-                                       context.warp->index, lane});
+    BulkCopy issued = copy;
+    issued.step = &step;
+    issued.warp = context.warp->index;
+    issued.lane = lane;
+    target.races->bulk_write(context, written_by(issued, target, *context.cta));
   });
 }
+
+namespace {
 
 /// Copies global or own shared memory to the shared memory of a block of the cluster.
 void copy_to_shared(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
@@ -281,7 +249,7 @@ void copy_to_shared(Context& context, const Step& step, const MemoryDetail& deta
   const std::uint64_t asked_from = from;
   good = good && (from_global ? source.global(from) : source.shared(from, own, false));
   copy.to = to;
-  copy.blocks = bulk.ranks.present() ? ranks_of(context, bulk, lane) : 1u << owner->rank;
+  copy.blocks = bulk.ranks.present() ? ranks_of(context, bulk.ranks, lane) : 1u << owner->rank;
   if (good) {
     copy.ticket = AsyncCopies::of(context).new_ticket();
     if (from_global) {
@@ -459,6 +427,7 @@ void deliver_all(Cta& cta) {
 }
 
 void report_unfinished(Cta& cta) {
+  forget_matrices(cta);
   if (cta.bulk == nullptr) return;
   BulkCopies& all = *cta.bulk;
   const auto report = [&](Cta& issuer, std::uint32_t statement, std::uint32_t warp,

@@ -3,11 +3,29 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "emulator/race/race.hpp"
 
 namespace ptxgen::inline v0::emulator {
+
+/// The box of a tensor that a copy moves.
+struct TensorBox {
+  /// Consecutive bytes of both memories.
+  struct Run {
+    std::uint64_t global = 0;  ///< 0: out of bounds
+    std::uint32_t shared = 0;  ///< offset
+    std::uint32_t bytes = 0;   ///< at most 16
+  };
+  std::vector<Run> runs;
+  std::uint32_t span = 0;  ///< of shared memory, gaps included
+  ptx::Type type = ptx::Type::none;
+  bool flush = false;
+  bool fill_nan = false;
+  ptx::Modifier reduction = ptx::Modifier::none;
+  AddressSpace* space = nullptr;
+};
 
 /// A bulk copy (or st.async) of one thread.
 struct BulkCopy {
@@ -26,8 +44,9 @@ struct BulkCopy {
   std::uint64_t barrier = 0;     ///< shared offset
   std::uint32_t blocks = 0;      ///< destination ranks, a bit each
   std::array<std::byte, 16> value{};
-  bool committed = false;   ///< Store: in a group
-  std::uint32_t group = 0;  ///< Store: index among its thread's groups
+  std::shared_ptr<const TensorBox> tensor;  ///< of a tensor copy; then `from` is null
+  bool committed = false;                   ///< Store: in a group
+  std::uint32_t group = 0;                  ///< Store: index among its thread's groups
 };
 
 /// The unfinished bulk copies of a block.

@@ -36,6 +36,8 @@ void run_copy_bulk(Context& context, const Step& step);
 /// cp.async.bulk.commit_group and .wait_group.
 void run_commit_bulk(Context& context, const Step& step);
 void run_wait_bulk(Context& context, const Step& step);
+/// cp.async.bulk.tensor and cp.reduce.async.bulk.tensor.
+void run_copy_tensor(Context& context, const Step& step);
 /// st.async.
 void run_store_async(Context& context, const Step& step);
 // mapa and getctarank.

@@ -25,6 +25,7 @@ void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
   const auto last = static_cast<std::uint32_t>((write.offset + write.bytes) / 4);
   for (std::uint32_t i = first; i < last; ++i) {
     addresses[write.lane] = std::uint64_t{i} * 4;
+    if (!matrix_reads_.empty()) check_matrices(now, addresses[write.lane], 4, write.lane);
     if (written_[i] == kSlow || !own) {
       slow(now, i, access.mask, 0xf);
     } else if (written_[i] < old && read_[i] < read_old) {

@@ -69,8 +69,9 @@ struct Conflict {
   std::uint64_t address = 0;  ///< of the lane's access
   Mark mine{};
   Mark theirs{};
-  bool async = false;  ///< one of the two is a copy that no thread has waited for
-  bool bulk = false;   ///< the other is a bulk copy; other threads have waited for its mbarrier
+  bool async = false;   ///< one of the two is a copy that no thread has waited for
+  bool bulk = false;    ///< the other is a bulk copy; other threads have waited for its mbarrier
+  bool matrix = false;  ///< the other is a read by wgmma
   bool same_access = false;  ///< two lanes of one execution of one instruction
   bool same_warp = false;
   bool same_block = true;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "emulator/state/machine.hpp"
@@ -47,6 +48,9 @@ struct BulkWrite {
 /// The object of `Races::release` for the cluster barrier; the lowest bit is the parity of the
 /// phase. Objects of mbarriers are smaller.
 inline constexpr std::uint64_t kClusterBarrierObject = 0x8000'0000u;
+
+/// The objects of reads by wgmma: this one and those after it, one for each warpgroup.
+inline constexpr std::uint64_t kWarpgroupObject = 0x8000'0010u;
 
 /// How the global memory of a launch is checked.
 struct RacePlan {
@@ -111,6 +115,27 @@ class Races {
   /// Threads that acquire the object observe it too.
   virtual void bulk_observed(Context& context, std::uint32_t lane, const BulkWrite& write,
                              std::uint64_t object) = 0;
+  /// A warp issues a wgmma that reads these pieces of 16 bytes (offsets in shared memory): checks
+  /// that their writes are ordered before. Until `matrix_read` with the same number, writes to them
+  /// race with it. Writes by ordinary stores must also have been followed by a `proxy_fence`; if
+  /// not, the statement of one is returned, else kNoIndex (shared only).
+  virtual std::uint32_t matrix_issue(Context&, std::uint32_t /*statement*/,
+                                     std::span<const std::uint32_t> /*pieces*/,
+                                     std::uint64_t /*number*/) {
+    return kNoIndex;
+  }
+  /// The wgmma has read the pieces. Threads that acquire `object` are ordered after that.
+  virtual void matrix_read(Context&, std::uint32_t /*statement*/,
+                           std::span<const std::uint32_t> /*pieces*/, std::uint64_t /*number*/,
+                           std::uint64_t /*object*/) {}
+  /// fence.proxy.async by these lanes.
+  virtual void proxy_fence(Context&, std::uint32_t /*lanes*/) {}
+  /// The statement of an ordinary store to these pieces that no `proxy_fence` has followed, or
+  /// kNoIndex (shared only).
+  [[nodiscard]] virtual std::uint32_t unfenced_store(Context&,
+                                                     std::span<const std::uint32_t> /*pieces*/) {
+    return kNoIndex;
+  }
   /// The asynchronous accesses of these lanes with tickets up to `through` are complete and visible
   /// to them. Before, they are not ordered with later accesses, not even of the same thread.
   virtual void async_complete(Context& context, std::uint32_t lanes,

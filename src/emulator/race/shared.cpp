@@ -52,6 +52,7 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
       access.kind == RaceAccess::Kind::AsyncRead || access.kind == RaceAccess::Kind::AsyncWrite;
   Now now{context, statement,    access,      context.warp->index, mark_of(access),
           pending, actor.order_, actor.rank_, unit_of(access)};
+  if (!matrix_reads_.empty() && is_write(now.mark)) check_matrices(now);
   if (&actor != this) {
     // By granule: such accesses are rare and slow on hardware.
     note_visit(now);
@@ -581,6 +582,9 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.mixed = is_strong(now.mark) && is_strong(other.mark);
   conflict.async = other.pending || now.pending;
   conflict.bulk = other.warp == order_.engine() && other.block == rank_;
+  conflict.matrix = (conflict.bulk || other.pending) && other.mark == Mark::WeakRead &&
+                    !matrix_number_.empty() && matrix_number_[granule] != 0;
+  if (conflict.matrix) conflict.bulk = false;
   if (now.block != rank_) conflict.owner = cluster_->blocks[rank_];
   conflict.same_access = same_access;
   conflict.same_block = other.block == now.block;
@@ -590,7 +594,8 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.other.cta =
       conflict.same_block ? now.context.cta->linear : cluster_->blocks[other.block]->linear;
   conflict.other.thread = thread_of(other.warp, other_lane);
-  if (conflict.bulk) conflict.other.thread = bulk_threads_[other.statement];
+  if (conflict.bulk || (conflict.matrix && !other.pending))
+    conflict.other.thread = bulk_threads_[other.statement];
   sink_->found(now.context, now.statement, conflict);
 }
 
@@ -667,6 +672,7 @@ void SharedRaces::restart(const Cta& cta) {
   lane_sync_.clear();
   lane_sync_.resize(cta.warps.size());
   pending_.resize(cta.warps.size());
+  forget_matrices();
   cluster_floor_ = order_.floor();
   arrivals_ = {};
   visits_.clear();
@@ -679,6 +685,8 @@ void SharedRaces::rebase() {
   const auto shift = [by](Tick tick) { return tick > by ? tick - by : 0; };
   order_.rebase(by);
   sync_.rebase(by, lane_sync_);
+  fenced_.rebase(by);
+  first_tick_ = shift(first_tick_);
   for (Stamp& at : written_) {
     const auto bits = static_cast<std::uint32_t>(at);
     if (bits >> 12 >= kPendingTick) continue;

@@ -32,6 +32,12 @@ class SharedRaces final : public Races {
   void bulk_write(Context& issuer, const BulkWrite& write) override;
   void bulk_observed(Context& context, std::uint32_t lane, const BulkWrite& write,
                      std::uint64_t object) override;
+  std::uint32_t matrix_issue(Context& context, std::uint32_t statement,
+                             std::span<const std::uint32_t> pieces, std::uint64_t number) override;
+  void matrix_read(Context& context, std::uint32_t statement, std::span<const std::uint32_t> pieces,
+                   std::uint64_t number, std::uint64_t object) override;
+  void proxy_fence(Context& context, std::uint32_t lanes) override;
+  std::uint32_t unfenced_store(Context& context, std::span<const std::uint32_t> pieces) override;
   void async_complete(Context& context, std::uint32_t lanes, std::uint64_t through) override;
   void restart(const Cta& cta) override;
   void block_begins(const Cta&) override {}
@@ -181,6 +187,20 @@ class SharedRaces final : public Races {
   void finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t warp, std::uint32_t lane);
   void rebase();
 
+  // Reads by wgmma, race/warpgroup.cpp.
+  void check_issue(Now& now, std::uint32_t granule);
+  void record_engine_read(const Now& now, std::uint32_t granule, std::uint32_t warp,
+                          std::uint32_t lane);
+  void check_matrices(Now& now, std::uint64_t address, std::uint64_t bytes, std::uint32_t lane);
+  void check_matrices(Now& now);
+  void forget_matrices();
+  /// A wgmma that has not been carried out.
+  struct MatrixRead {
+    std::uint64_t number = 0;
+    std::uint32_t statement = kNoIndex;
+    std::uint32_t thread = 0;  ///< of the warp that issued it first
+  };
+
   std::shared_ptr<RaceSink> sink_;
   ThreadOrder order_;
   SyncObjects sync_;
@@ -195,6 +215,11 @@ class SharedRaces final : public Races {
   Tick cluster_floor_ = 0;              ///< see `forgotten`
   std::array<Arrivals, 2> arrivals_{};  ///< by parity of the phase
   std::vector<Visit> visits_;
+  std::vector<MatrixRead> matrix_reads_;      ///< issued, not carried out
+  std::vector<std::uint64_t> matrix_number_;  ///< by granule: the last such read; empty: none yet
+  /// Stores up to these ticks were followed by fence.proxy.async.
+  Known fenced_;
+  Tick first_tick_ = 0;  ///< accesses up to it are of blocks before
   // By granule.
   std::vector<Stamp> written_;
   std::vector<std::uint32_t> read_;  ///< tick << 2 | code; kManyTimes: the latest tick

@@ -32,6 +32,10 @@ std::string remedy(const Conflict& conflict) {
   if (conflict.rule == Rule::ScopeTooNarrow) {
     return "use .gpu or .sys scope between threads of different blocks";
   }
+  if (conflict.matrix) {
+    return "wait for its group (wgmma.wait_group) in the warpgroup before its shared memory is "
+           "written, and order the write after the wait (an mbarrier or bar.sync)";
+  }
   if (conflict.bulk) {
     return "wait for the mbarrier of the copy in every thread that accesses the bytes, or in one "
            "thread with a bar.sync 0 after it";
@@ -89,6 +93,9 @@ std::string other_access(const Conflict& conflict, std::string_view line) {
   }
   const std::string access = verb(conflict.theirs, true) + std::string(line);
   if (same_value) return format_text("{}, the same value; nothing orders the two", access);
+  if (conflict.matrix) {
+    return format_text("{} by wgmma; the write is not ordered after a wait for its group", access);
+  }
   if (conflict.bulk) {
     return format_text("{} by a bulk copy; this thread has not waited for its mbarrier", access);
   }

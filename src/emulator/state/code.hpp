@@ -131,6 +131,31 @@ struct MbarrierDetail {
   bool relaxed = false;        ///< orders no memory
 };
 
+/// wgmma.mma_async. MemoryDetail::data is d; `sources` a (4 registers or a descriptor), b, scale-d.
+struct WarpgroupDetail {
+  std::uint16_t columns = 0;  ///< n of m64nNkK
+  ptx::Type a_type = ptx::Type::none;
+  ptx::Type b_type = ptx::Type::none;
+  ptx::Type d_type = ptx::Type::none;  ///< f16, f32 or s32
+  bool a_in_registers = false;
+  bool negate_a = false;
+  bool negate_b = false;
+  bool transpose_a = false;  ///< contiguous along m
+  bool transpose_b = false;  ///< contiguous along n
+  bool saturate = false;     ///< .satfinite
+};
+
+/// cp.async.bulk.tensor and its reduction. MemoryDetail::address is the shared memory.
+struct TensorDetail {
+  bool load = false;  ///< to shared memory
+  ptx::Modifier reduction = ptx::Modifier::none;
+  std::uint8_t dimensions = 1;
+  AddressOperand map;      ///< generic
+  AddressOperand barrier;  ///< the mbarrier of a load
+  std::array<Slot, 5> coordinates;
+  Slot ranks;  ///< the multicast mask of a load; absent: one block
+};
+
 /// A memory instruction: what all of them have, and `kind` with the rest.
 struct MemoryDetail {
   ptx::Space space = ptx::Space::Generic;  ///< Param: of the kernel; of functions it is Local
@@ -165,7 +190,7 @@ struct MemoryDetail {
     std::uint32_t used = 0;  ///< bytes that `.pragma "used_bytes_mask"` names; 0: all
   } required;
   std::variant<std::monostate, AtomicDetail, MatrixDetail, AsyncCopyDetail, BulkDetail,
-               WaitGroupDetail, MbarrierDetail>
+               WaitGroupDetail, MbarrierDetail, WarpgroupDetail, TensorDetail>
       kind;
 
   template <class Kind>
@@ -289,6 +314,17 @@ struct TrackDetail {
   std::uint64_t offset = 0;
 };
 
+/// Accesses of an instruction to registers that a wgmma of the function has as accumulator or as
+/// fragment of a.
+struct WarpgroupAccesses {
+  struct Access {
+    std::uint32_t offset = 0;  ///< in the frame
+    std::string name;          ///< "%f5"
+    bool writes = false;
+  };
+  std::vector<Access> accesses;
+};
+
 /// One function, decoded.
 struct Code {
   const ptx::Function* function = nullptr;
@@ -303,6 +339,7 @@ struct Code {
   std::deque<MemoryDetail> memory;  ///< elements keep their addresses: steps point to them
   std::vector<ControlDetail> controls;
   std::vector<TrackDetail> tracks;
+  std::vector<WarpgroupAccesses> warpgroup_accesses;
   /// TrackDetail::Value::shadow of whole registers, zero (undefined) when the function begins.
   struct Shadow {
     std::uint32_t offset = 0;

@@ -14,10 +14,11 @@
 
 namespace ptxgen::inline v0::emulator {
 
-class AsyncCopies;  // memory/async.hpp
-struct BulkCopies;  // memory/bulk_queue.hpp
-class Races;        // race/race.hpp
-class Reporter;     // report/report.hpp
+class AsyncCopies;        // memory/async.hpp
+struct BulkCopies;        // memory/bulk_queue.hpp
+class WarpgroupMatrices;  // memory/warpgroup.hpp
+class Races;              // race/race.hpp
+class Reporter;           // report/report.hpp
 struct Cta;
 struct Warp;
 struct Worker;
@@ -61,8 +62,9 @@ struct Frame {
 struct Split {
   enum class State : std::uint8_t {
     Ready,
-    Barrier,   ///< waits at a barrier, or, if not `arrived`, for the rest of its warp
-    WarpSync,  ///< waits for the lanes of its member mask
+    Barrier,    ///< waits at a barrier, or, if not `arrived`, for the rest of its warp
+    WarpSync,   ///< waits for the lanes of its member mask
+    Warpgroup,  ///< waits for the other warps of its warpgroup to issue a wgmma
   };
   Frame* frame = nullptr;
   std::uint32_t segment = 0;  ///< to execute next
@@ -156,7 +158,8 @@ struct Cta {
   std::unique_ptr<Races> races;        ///< of shared memory; null if not checked
   std::shared_ptr<AsyncCopies> async;  ///< made by the first cp.async
   std::shared_ptr<BulkCopies> bulk;    ///< made by the first cp.async.bulk
-  std::uint64_t schedule_round = 0;    ///< in which each warp of the block runs once
+  std::shared_ptr<WarpgroupMatrices> matrices;  ///< made by the first wgmma
+  std::uint64_t schedule_round = 0;             ///< in which each warp of the block runs once
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it
   std::string printed;

@@ -18,13 +18,12 @@ constexpr std::string_view kRestrictedFences =
     "fences that are restricted to shared memory are not supported by the emulator; use the fence "
     "without .sync_restrict";
 constexpr std::string_view kStack = "the emulator has no dynamic stack; use a .local array";
-constexpr std::string_view kTensorMaps = "tensor maps are not supported by the emulator";
+constexpr std::string_view kIm2col =
+    "the im2col mode of tensor maps is not supported by the emulator; use tiled mode";
 constexpr std::string_view kAsyncStores =
     "asynchronous stores are not supported by the emulator; use st or red with .release";
 constexpr std::string_view kBulkStore =
     "bulk stores are not supported by the emulator; use a loop of st";
-constexpr std::string_view kFp8Mma =
-    "8-bit float matrices are not supported by the emulator; use f16 or bf16";
 constexpr std::string_view kNarrowMma =
     "8-, 6- and 4-bit float matrices are not supported by the emulator; use f16 or bf16";
 constexpr std::string_view kBlockScale =
@@ -34,8 +33,6 @@ constexpr std::string_view kSparse =
 constexpr std::string_view kByteMatrices =
     "matrices of 8-bit and narrower elements are not supported by the emulator; use .m8n8 with "
     ".b16";
-constexpr std::string_view kWarpgroups =
-    "warpgroup matrices are not supported by the emulator; use mma";
 constexpr std::string_view kClusterLaunch =
     "needs cluster launch control, which the emulator does not support";
 
@@ -54,7 +51,7 @@ constexpr Range kRanges[] = {
     {Op::ld, Op::red_op_first, Execution::Memory},
     {Op::multimem_ld_reduce, Op::multimem_red_vector_ordered, Execution::Refused, kSeveralDevices},
     {Op::prefetch, Op::prefetch_evict, Execution::NoEffect},
-    {Op::prefetch_tensormap, Op::prefetch_tensormap, Execution::Refused, kTensorMaps},
+    {Op::prefetch_tensormap, Op::prefetch_tensormap, Execution::NoEffect},
     // discard leaves the bytes undefined; that they keep their values is one way of it.
     {Op::prefetchu, Op::discard, Execution::NoEffect},
     {Op::createpolicy_fractional, Op::cvta_to, Execution::Memory},
@@ -70,8 +67,8 @@ constexpr Range kRanges[] = {
     {Op::fence_sync_restrict_acquire, Op::fence_sync_restrict_release, Execution::Refused,
      kRestrictedFences},
     {Op::fence_mbarrier_init, Op::fence_proxy, Execution::Barrier},
-    {Op::fence_proxy_tensormap_release, Op::fence_proxy_tensormap_acquire, Execution::Refused,
-     kTensorMaps},
+    // Tensor maps are read when a copy is issued.
+    {Op::fence_proxy_tensormap_release, Op::fence_proxy_tensormap_acquire, Execution::NoEffect},
     {Op::fence_proxy_async_acquire, Op::fence_proxy_async_release, Execution::Refused,
      kRestrictedFences},
     {Op::membar, Op::membar_proxy, Execution::Barrier},
@@ -89,11 +86,17 @@ constexpr Range kRanges[] = {
     {Op::st_bulk, Op::st_bulk, Execution::Refused, kBulkStore},
     {Op::red_async, Op::red_async, Execution::Refused, kAsyncReductions},
     {Op::red_async_release, Op::red_async_release, Execution::Refused, kAsyncStores},
+    {Op::cp_async_bulk_tensor_load, Op::cp_async_bulk_tensor_load, Execution::Async},
+    {Op::cp_async_bulk_tensor_load_im2col, Op::cp_async_bulk_tensor_load_im2col, Execution::Refused,
+     kIm2col},
+    {Op::cp_async_bulk_tensor_store, Op::cp_async_bulk_tensor_store, Execution::Async},
+    {Op::cp_async_bulk_tensor_store_im2col, Op::cp_async_bulk_tensor_store_im2col,
+     Execution::Refused, kIm2col},
+    {Op::cp_reduce_async_bulk_tensor, Op::cp_async_bulk_prefetch_tensor, Execution::Async},
     {Op::clusterlaunchcontrol_try_cancel, Op::clusterlaunchcontrol_first_ctaid_dimension,
      Execution::Refused, kClusterLaunch},
     // ops_matrix.def
-    {Op::mma_m8n8k4_f16_f16, Op::mma_m16n8k256_b1, Execution::Matrix},
-    {Op::mma_m16n8k16_fp8_f32, Op::mma_m16n8k32_fp8_f16, Execution::Refused, kFp8Mma},
+    {Op::mma_m8n8k4_f16_f16, Op::mma_m16n8k32_fp8_f16, Execution::Matrix},
     {Op::mma_f8f6f4_f32, Op::mma_f8f6f4_f16, Execution::Refused, kNarrowMma},
     {Op::mma_mxf8f6f4, Op::mma_mxf4nvf4_4x, Execution::Refused, kBlockScale},
     {Op::mma_sp_m16n8k16_f16_f16, Op::mma_sp_mxf4nvf4_4x, Execution::Refused, kSparse},
@@ -108,7 +111,7 @@ constexpr Range kRanges[] = {
     {Op::movmatrix, Op::movmatrix, Execution::Matrix},
     {Op::wmma_load_a_f16, Op::wmma_store_f64, Execution::MatrixMemory},
     {Op::wmma_mma_f16_f16, Op::wmma_mma_b1, Execution::Matrix},
-    {Op::wgmma_fence, Op::wgmma_wait_group, Execution::Refused, kWarpgroups},
+    {Op::wgmma_fence, Op::wgmma_s8_registers, Execution::Async},
 };
 
 constexpr std::size_t kOpCount =

@@ -16,12 +16,11 @@ namespace {
 using attention::Kit;
 using attention::kWarps;
 
-constexpr std::string_view kName = Describe<AttentionDecode>::text.name;
 constexpr float kLog2E = 1.44269504f;
 
 [[noreturn]] void refuse(std::string message) {
   Error error(Stage::Build, "bad-parameter", std::move(message));
-  error.kernel = kName;
+  error.kernel = kernel_name<AttentionDecode>;
   throw error.refresh();
 }
 
@@ -41,7 +40,7 @@ void check_layout(const AttentionDecode& spec) {
   }
 }
 
-struct Parameters {
+struct DecodeParameters {
   Ptr<b8> q, k, v;
   Ptr<u32> lengths;
   Ptr<b8> out, workspace;
@@ -50,7 +49,7 @@ struct Parameters {
   std::optional<Value<f32>> cap;
 };
 
-Parameters parameters_of(KernelBuilder& k, const AttentionDecode& spec) {
+DecodeParameters parameters_of(KernelBuilder& k, const AttentionDecode& spec) {
   for (const char* name : {"q", "k", "v"}) k.declare_param<Ptr<b8>>(name);
   k.declare_param<Ptr<u32>>("lengths");
   for (const char* name : {"out", "workspace"}) k.declare_param<Ptr<b8>>(name);
@@ -59,19 +58,19 @@ Parameters parameters_of(KernelBuilder& k, const AttentionDecode& spec) {
   }
   for (const char* name : {"scale", "cap"}) k.declare_param<f32>(name);
   // Braces fix the order of the reads.
-  Parameters p{k.load_param<Ptr<b8>>("q"),
-               k.load_param<Ptr<b8>>("k"),
-               k.load_param<Ptr<b8>>("v"),
-               k.load_param<Ptr<u32>>("lengths"),
-               k.load_param<Ptr<b8>>("out"),
-               k.load_param<Ptr<b8>>("workspace"),
-               k.load_param<u32>("rows"),
-               k.load_param<u32>("kv_heads"),
-               k.load_param<u32>("max_seq"),
-               k.load_param<u32>("window"),
-               k.load_param<u32>("chunk"),
-               k.load_param<f32>("scale"),
-               std::nullopt};
+  DecodeParameters p{k.load_param<Ptr<b8>>("q"),
+                     k.load_param<Ptr<b8>>("k"),
+                     k.load_param<Ptr<b8>>("v"),
+                     k.load_param<Ptr<u32>>("lengths"),
+                     k.load_param<Ptr<b8>>("out"),
+                     k.load_param<Ptr<b8>>("workspace"),
+                     k.load_param<u32>("rows"),
+                     k.load_param<u32>("kv_heads"),
+                     k.load_param<u32>("max_seq"),
+                     k.load_param<u32>("window"),
+                     k.load_param<u32>("chunk"),
+                     k.load_param<f32>("scale"),
+                     std::nullopt};
   if (spec.softcap) p.cap.emplace(k.load_param<f32>("cap"));
   return p;
 }
@@ -94,7 +93,7 @@ struct Extent {
   Value<u32> length, start, chunks;
 };
 
-Extent extent_of(KernelBuilder& k, const Parameters& p, const Value<u32>& row) {
+Extent extent_of(KernelBuilder& k, const DecodeParameters& p, const Value<u32>& row) {
   const Value<u32> stored = p.lengths[row];
   const Value<u32> length = k.min(stored, p.max_seq);
   const Value<u32> inside = k.min(p.window, length);
@@ -104,7 +103,7 @@ Extent extent_of(KernelBuilder& k, const Parameters& p, const Value<u32>& row) {
   return {length, length - count, k.max(chunks, 1u)};
 }
 
-attention::Span span_of(const Kit& kit, const Parameters& p, const Extent& extent,
+attention::Span span_of(const Kit& kit, const DecodeParameters& p, const Extent& extent,
                         const Value<u32>& row, const Value<u32>& kv_head) {
   KernelBuilder& k = kit.k;
   const auto pitch = static_cast<std::uint32_t>(bytes(kit.spec.cache, kit.spec.head_size));
@@ -122,7 +121,7 @@ struct Factors {
   std::optional<Value<f32>> cap;
 };
 
-Factors factors_of(KernelBuilder& k, const AttentionDecode& spec, const Parameters& p) {
+Factors factors_of(KernelBuilder& k, const AttentionDecode& spec, const DecodeParameters& p) {
   const auto usual = static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_size)));
   const Value<f32> scale = k.selp(usual, p.scale, p.scale == 0.0f);
   if (!p.cap) return {scale * kLog2E, std::nullopt};
@@ -152,8 +151,8 @@ Pred arrive(const Kit& kit, const Ptr<u32>& ticket, const Value<u32>& chunks) {
 }
 
 // Contributes the block's part; the last block of the strip merges them all.
-void exchange(const Kit& kit, const Parameters& p, const Extent& extent, const Value<u32>& strip,
-              const Ptr<b8>& out) {
+void exchange(const Kit& kit, const DecodeParameters& p, const Extent& extent,
+              const Value<u32>& strip, const Ptr<b8>& out) {
   KernelBuilder& k = kit.k;
   const std::uint32_t part_bytes = attention::part_floats(kit.spec) * 4;
   const Value<u64> strips = k.mul_wide(k.nctaid_y(), p.rows);
@@ -171,7 +170,7 @@ void exchange(const Kit& kit, const Parameters& p, const Extent& extent, const V
   });
 }
 
-void attend(const Kit& kit, const Parameters& p, const Extent& extent) {
+void attend(const Kit& kit, const DecodeParameters& p, const Extent& extent) {
   KernelBuilder& k = kit.k;
   const Value<u32> row = k.ctaid_z();
   const Value<u32> part = k.ctaid_y();
@@ -196,13 +195,13 @@ void attend(const Kit& kit, const Parameters& p, const Extent& extent) {
 
 BuiltKernel AttentionDecode::build(const ptx::Target& target) const {
   check_layout(*this);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<AttentionDecode>, target.name);
   k.required_threads(kThreads);
   k.min_blocks_per_sm(4);  // 128 registers a thread
   // The layout determines the loads in flight.
   k.pragma("nounroll");
   if (precise) k.contract(Contract::Forbid);
-  const Parameters parameters = parameters_of(k, *this);
+  const DecodeParameters parameters = parameters_of(k, *this);
   k.if_(k.ctaid_z() < parameters.rows, [&] {
     const Extent extent = extent_of(k, parameters, k.ctaid_z());
     // The grid covers max_seq; a row may be shorter.
@@ -214,7 +213,8 @@ BuiltKernel AttentionDecode::build(const ptx::Target& target) const {
 
 LaunchGeometry AttentionDecode::geometry() const {
   const bool empty = rows == 0 || kv_heads == 0 || max_seq == 0;
-  LaunchGeometry geometry = one_dimensional(kName, empty ? 0 : chunks(), 1, kThreads);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<AttentionDecode>, empty ? 0 : chunks(), 1, kThreads);
   geometry.grid.y = strips_of_row();
   geometry.grid.z = rows;
   return geometry;
@@ -236,7 +236,7 @@ void Describe<AttentionDecode>::check(const K& spec, const O& operands) {
                           spec.softcap ? "with softcap it is positive"
                                        : "without softcap it is not used: set "
                                          "AttentionDecode::softcap, or leave it 0"));
-  error.kernel = kName;
+  error.kernel = kernel_name<AttentionDecode>;
   throw error.refresh();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "ptxgen/builder.hpp"
 
 namespace ptxgen::inline v0::attention {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
 
 /// What all parts need while a kernel is built.
 struct Kit {

@@ -1,15 +1,11 @@
 // src/kernels/attention/decode_merge.cpp - states of teams, warps and blocks merged
 #include "kernels/attention/decode_emit.hpp"
 
-#include <limits>
-
 #include "kernels/parts/words.hpp"
 
 namespace ptxgen::inline v0::attention {
 
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Maxima, then sums of the lanes of a warp that have the same place in their teams.
 void merge_in_warp(const Kit& kit, HeadState& state) {

@@ -1,14 +1,10 @@
 // src/kernels/attention/decode_scores.cpp - queries, scores and the online softmax
 #include <cmath>
-#include <limits>
-
 #include "kernels/attention/decode_emit.hpp"
 
 namespace ptxgen::inline v0::attention {
 
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 using Row = std::vector<Value<f32>>;  // a number for each position, or each value of a unit
 using Rows = std::vector<Row>;

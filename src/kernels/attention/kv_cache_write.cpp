@@ -11,8 +11,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<KvCacheWrite>::text.name;
-
 // The head of a row at `from` to its position in the cache.
 void copy_head(const CacheHead& head, ElementType type, const Ptr<b8>& from) {
   KernelBuilder& k = head.k;
@@ -34,7 +32,7 @@ void copy_head(const CacheHead& head, ElementType type, const Ptr<b8>& from) {
 BuiltKernel KvCacheWrite::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<KvCacheWrite>, target.name,
       params(param<Ptr<b8>>("x"), param<Ptr<u32>>("positions"), param<Ptr<b8>>("cache"),
              param<u32>("rows"), param<u32>("heads"), param<u32>("head_size"),
              param<u32>("max_seq")),
@@ -62,9 +60,10 @@ BuiltKernel KvCacheWrite::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry KvCacheWrite::geometry() const {
-  check_whole_blocks(kName, "head_size", head_size, cache);
+  check_whole_blocks(kernel_name<KvCacheWrite>, "head_size", head_size, cache);
   const bool empty = rows == 0 || head_size == 0;
-  LaunchGeometry geometry = one_dimensional(kName, empty ? 0 : heads, 1, kThreads);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<KvCacheWrite>, empty ? 0 : heads, 1, kThreads);
   geometry.grid.y = std::min(rows, 65535u);
   return geometry;
 }

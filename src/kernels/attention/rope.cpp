@@ -43,10 +43,9 @@ void rotate(KernelBuilder& k, const Buffers& buffers, const Value<u64>& element,
 
 template <RopePairs kPairs>
 BuiltKernel Rope<kPairs>::build(const ptx::Target& target) const {
-  constexpr std::string_view kName = Describe<Rope>::text.name;
   constexpr bool kInterleaved = kPairs == RopePairs::Interleaved;
   check_parameters(*this);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<Rope>, target.name);
   const Ptr<b8> x = k.param<Ptr<b8>>("x");
   k.declare_param<Ptr<u32>>("positions");
   std::optional<Ptr<u32>> positions;
@@ -80,9 +79,9 @@ BuiltKernel Rope<kPairs>::build(const ptx::Target& target) const {
 
 template <RopePairs kPairs>
 LaunchGeometry Rope<kPairs>::geometry() const {
-  constexpr std::string_view kName = Describe<Rope>::text.name;
   check_parameters(*this);
-  LaunchGeometry geometry = one_dimensional(kName, rows == 0 ? 0 : heads, 1, head_size / 2);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<Rope>, rows == 0 ? 0 : heads, 1, head_size / 2);
   geometry.grid.y = std::min(rows, 65535u);
   return geometry;
 }

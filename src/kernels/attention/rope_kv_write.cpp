@@ -17,9 +17,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<RopeKvWrite>::text.name;
-
-struct Parameters {
+struct RopeParameters {
   Ptr<b8> q, k, v;
   Ptr<u32> positions;
   std::optional<Ptr<f32>> q_weight, k_weight, factors;
@@ -29,7 +27,7 @@ struct Parameters {
   std::optional<Value<f32>> eps;
 };
 
-Parameters parameters_of(KernelBuilder& k, const RopeKvWrite& spec) {
+RopeParameters parameters_of(KernelBuilder& k, const RopeKvWrite& spec) {
   for (const char* name : {"q", "k", "v"}) k.declare_param<Ptr<b8>>(name);
   k.declare_param<Ptr<u32>>("positions");
   for (const char* name : {"q_weight", "k_weight", "factors"}) k.declare_param<Ptr<f32>>(name);
@@ -37,22 +35,22 @@ Parameters parameters_of(KernelBuilder& k, const RopeKvWrite& spec) {
   for (const char* name : {"rows", "heads", "kv_heads", "max_seq"}) k.declare_param<u32>(name);
   for (const char* name : {"theta", "eps"}) k.declare_param<f32>(name);
   // Braces fix the order of the reads.
-  Parameters p{k.load_param<Ptr<b8>>("q"),
-               k.load_param<Ptr<b8>>("k"),
-               k.load_param<Ptr<b8>>("v"),
-               k.load_param<Ptr<u32>>("positions"),
-               std::nullopt,
-               std::nullopt,
-               std::nullopt,
-               k.load_param<Ptr<b8>>("out"),
-               k.load_param<Ptr<b8>>("k_cache"),
-               k.load_param<Ptr<b8>>("v_cache"),
-               k.load_param<u32>("rows"),
-               k.load_param<u32>("heads"),
-               k.load_param<u32>("kv_heads"),
-               k.load_param<u32>("max_seq"),
-               k.load_param<f32>("theta"),
-               std::nullopt};
+  RopeParameters p{k.load_param<Ptr<b8>>("q"),
+                   k.load_param<Ptr<b8>>("k"),
+                   k.load_param<Ptr<b8>>("v"),
+                   k.load_param<Ptr<u32>>("positions"),
+                   std::nullopt,
+                   std::nullopt,
+                   std::nullopt,
+                   k.load_param<Ptr<b8>>("out"),
+                   k.load_param<Ptr<b8>>("k_cache"),
+                   k.load_param<Ptr<b8>>("v_cache"),
+                   k.load_param<u32>("rows"),
+                   k.load_param<u32>("heads"),
+                   k.load_param<u32>("kv_heads"),
+                   k.load_param<u32>("max_seq"),
+                   k.load_param<f32>("theta"),
+                   std::nullopt};
   if (spec.qk_norm) {
     p.q_weight.emplace(k.load_param<Ptr<f32>>("q_weight"));
     p.k_weight.emplace(k.load_param<Ptr<f32>>("k_weight"));
@@ -74,7 +72,7 @@ struct Heads {
 struct Emitter {
   KernelBuilder& k;
   const RopeKvWrite& spec;
-  const Parameters& p;
+  const RopeParameters& p;
   Value<u32> lane, size;
   SharedArray<f32> stage;
 
@@ -220,11 +218,11 @@ struct Emitter {
 
 BuiltKernel RopeKvWrite::build(const ptx::Target& target) const {
   check_parameters(*this);
-  check_whole_blocks(kName, "head_size", head_size, cache);
-  KernelBuilder k(kName, target.name);
+  check_whole_blocks(kernel_name<RopeKvWrite>, "head_size", head_size, cache);
+  KernelBuilder k(kernel_name<RopeKvWrite>, target.name);
   k.required_threads(kThreads);
   k.contract(Contract::Forbid);
-  const Parameters p = parameters_of(k, *this);
+  const RopeParameters p = parameters_of(k, *this);
   const SharedArray<f32> stage = k.shared<f32>(head_size, "head");
   const Emitter emitter{k, *this, p, k.tid_x(), k.constant<u32>(head_size), stage};
   const Heads of_block = emitter.heads();
@@ -234,9 +232,10 @@ BuiltKernel RopeKvWrite::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry RopeKvWrite::geometry() const {
-  check_whole_blocks(kName, "head_size", head_size, cache);
+  check_whole_blocks(kernel_name<RopeKvWrite>, "head_size", head_size, cache);
   const bool empty = rows == 0 || heads == 0 || kv_heads == 0 || max_seq == 0;
-  LaunchGeometry geometry = one_dimensional(kName, empty ? 0 : heads + 2 * kv_heads, 1, kThreads);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<RopeKvWrite>, empty ? 0 : heads + 2 * kv_heads, 1, kThreads);
   geometry.grid.y = std::min(rows, 65535u);
   return geometry;
 }
@@ -260,7 +259,7 @@ void Describe<RopeKvWrite>::check(const K& spec, const O& operands) {
               format_text("eps is {}; without qk_norm it is not used: set RopeKvWrite::qk_norm, or "
                           "leave it 0",
                           operands.eps));
-  error.kernel = kName;
+  error.kernel = kernel_name<RopeKvWrite>;
   throw error.refresh();
 }
 

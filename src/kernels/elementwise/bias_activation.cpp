@@ -10,7 +10,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<BiasActivation>::text.name;
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kOfThread = 4;  // elements
 
@@ -30,7 +29,7 @@ Value<f32> activated(KernelBuilder& k, const BiasActivation& spec, const Value<f
 BuiltKernel BiasActivation::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<BiasActivation>, target.name,
       params(param<Ptr<b8>>("out"), param<Ptr<f32>>("bias"), param<u32>("n"),
              param<u32>("bias_size")),
       [&](KernelBuilder& k, Ptr<b8> out, Ptr<f32> bias, Value<u32> count, Value<u32> width) {
@@ -55,7 +54,8 @@ BuiltKernel BiasActivation::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry BiasActivation::geometry() const {
-  return one_dimensional(kName, bias_size == 0 ? 0 : n, kOfThread * kThreads, kThreads);
+  return one_dimensional(kernel_name<BiasActivation>, bias_size == 0 ? 0 : n, kOfThread * kThreads,
+                         kThreads);
 }
 
 KernelCost BiasActivation::cost() const noexcept {

@@ -7,17 +7,18 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<ElementwiseMul>::text.name;
-constexpr std::string_view kInputs[] = {"a", "b"};
+constexpr std::string_view kMulInputs[] = {"a", "b"};
 
 }  // namespace
 
 BuiltKernel ElementwiseMul::build(const ptx::Target& target) const {
-  return map_kernel(kName, target, type, kInputs,
+  return map_kernel(kernel_name<ElementwiseMul>, target, type, kMulInputs,
                     [](std::span<const Value<f32>> x) { return x[0] * x[1]; });
 }
 
-LaunchGeometry ElementwiseMul::geometry() const { return map_geometry(kName, n, type); }
+LaunchGeometry ElementwiseMul::geometry() const {
+  return map_geometry(kernel_name<ElementwiseMul>, n, type);
+}
 
 KernelCost ElementwiseMul::cost() const noexcept { return map_cost(n, type, 2, 1); }
 

@@ -9,7 +9,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kInputs[] = {"in"};
+constexpr std::string_view kGeluInputs[] = {"in"};
 constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 constexpr double kSqrtHalf = 0.70710678118654752440;
 
@@ -44,13 +44,13 @@ template <GeluForm kForm>
 BuiltKernel Gelu<kForm>::build(const ptx::Target& target) const {
   const Accuracy accuracy = precise ? Accuracy::Precise : Accuracy::Approximate;
   return map_kernel(
-      Describe<Gelu>::text.name, target, type, kInputs,
+      kernel_name<Gelu>, target, type, kGeluInputs,
       [&](std::span<const Value<f32>> x) { return x[0] * gate<kForm>(x[0], accuracy); });
 }
 
 template <GeluForm kForm>
 LaunchGeometry Gelu<kForm>::geometry() const {
-  return map_geometry(Describe<Gelu>::text.name, n, type);
+  return map_geometry(kernel_name<Gelu>, n, type);
 }
 
 template <GeluForm kForm>

@@ -7,9 +7,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<ResidualAdd>::text.name;
-constexpr std::string_view kBatched = Describe<BatchedResidualAdd>::text.name;
-constexpr std::string_view kInputs[] = {"a", "b"};
+constexpr std::string_view kResidualInputs[] = {"a", "b"};
 
 Value<f32> sum(std::span<const Value<f32>> x) { return x[0] + x[1]; }
 
@@ -23,10 +21,12 @@ void reference_sum(HostOperands& host) {
 }  // namespace
 
 BuiltKernel ResidualAdd::build(const ptx::Target& target) const {
-  return map_kernel(kName, target, type, kInputs, sum);
+  return map_kernel(kernel_name<ResidualAdd>, target, type, kResidualInputs, sum);
 }
 
-LaunchGeometry ResidualAdd::geometry() const { return map_geometry(kName, n, type); }
+LaunchGeometry ResidualAdd::geometry() const {
+  return map_geometry(kernel_name<ResidualAdd>, n, type);
+}
 
 KernelCost ResidualAdd::cost() const noexcept { return map_cost(n, type, 2, 1); }
 
@@ -37,11 +37,11 @@ void Describe<ResidualAdd>::reference(const ResidualAdd&, HostOperands& host) {
 ErrorBound Describe<ResidualAdd>::bound(const ResidualAdd&) { return {.exact = true}; }
 
 BuiltKernel BatchedResidualAdd::build(const ptx::Target& target) const {
-  return batched_map_kernel(kBatched, target, type, kInputs, sum);
+  return batched_map_kernel(kernel_name<BatchedResidualAdd>, target, type, kResidualInputs, sum);
 }
 
 LaunchGeometry BatchedResidualAdd::geometry() const {
-  return batched_map_geometry(kBatched, n, rows);
+  return batched_map_geometry(kernel_name<BatchedResidualAdd>, n, rows);
 }
 
 KernelCost BatchedResidualAdd::cost() const noexcept {

@@ -9,18 +9,17 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Silu>::text.name;
-constexpr std::string_view kInputs[] = {"in"};
+constexpr std::string_view kSiluInputs[] = {"in"};
 
 }  // namespace
 
 BuiltKernel Silu::build(const ptx::Target& target) const {
   const Accuracy accuracy = precise ? Accuracy::Precise : Accuracy::Approximate;
-  return map_kernel(kName, target, type, kInputs,
+  return map_kernel(kernel_name<Silu>, target, type, kSiluInputs,
                     [&](std::span<const Value<f32>> x) { return x[0] * sigmoid(x[0], accuracy); });
 }
 
-LaunchGeometry Silu::geometry() const { return map_geometry(kName, n, type); }
+LaunchGeometry Silu::geometry() const { return map_geometry(kernel_name<Silu>, n, type); }
 
 KernelCost Silu::cost() const noexcept { return map_cost(n, type, 1, 4); }
 

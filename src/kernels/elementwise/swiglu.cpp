@@ -9,9 +9,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Swiglu>::text.name;
-constexpr std::string_view kBatched = Describe<BatchedSwiglu>::text.name;
-constexpr std::string_view kInputs[] = {"gate", "up"};
+constexpr std::string_view kSwigluInputs[] = {"gate", "up"};
 
 MapElement gated(bool precise) {
   const Accuracy accuracy = precise ? Accuracy::Precise : Accuracy::Approximate;
@@ -38,10 +36,10 @@ ErrorBound gated_bound(bool precise) {
 }  // namespace
 
 BuiltKernel Swiglu::build(const ptx::Target& target) const {
-  return map_kernel(kName, target, type, kInputs, gated(precise));
+  return map_kernel(kernel_name<Swiglu>, target, type, kSwigluInputs, gated(precise));
 }
 
-LaunchGeometry Swiglu::geometry() const { return map_geometry(kName, n, type); }
+LaunchGeometry Swiglu::geometry() const { return map_geometry(kernel_name<Swiglu>, n, type); }
 
 KernelCost Swiglu::cost() const noexcept { return map_cost(n, type, 2, 5); }
 
@@ -50,10 +48,13 @@ void Describe<Swiglu>::reference(const Swiglu&, HostOperands& host) { reference_
 ErrorBound Describe<Swiglu>::bound(const Swiglu& spec) { return gated_bound(spec.precise); }
 
 BuiltKernel BatchedSwiglu::build(const ptx::Target& target) const {
-  return batched_map_kernel(kBatched, target, type, kInputs, gated(precise));
+  return batched_map_kernel(kernel_name<BatchedSwiglu>, target, type, kSwigluInputs,
+                            gated(precise));
 }
 
-LaunchGeometry BatchedSwiglu::geometry() const { return batched_map_geometry(kBatched, n, rows); }
+LaunchGeometry BatchedSwiglu::geometry() const {
+  return batched_map_geometry(kernel_name<BatchedSwiglu>, n, rows);
+}
 
 KernelCost BatchedSwiglu::cost() const noexcept {
   return map_cost(std::uint64_t{rows} * n, type, 2, 5);

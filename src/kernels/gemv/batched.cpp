@@ -14,7 +14,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<BatchedGemv>::text.name;
 constexpr std::uint32_t kPass = 8;             // rows of x for which a weight is decoded
 constexpr std::uint32_t kLoadBytes = 16;       // alignment of both inputs
 constexpr std::uint32_t kMinWarps = 2;         // of a block
@@ -87,7 +86,7 @@ BuiltKernel BatchedGemv::build(const ptx::Target& target) const {
   check_parameters(*this);
   const GemvPlan pass = plan(target);
   ptxgen::check(pass, target);
-  KernelBuilder builder(kName, target.name);
+  KernelBuilder builder(kernel_name<BatchedGemv>, target.name);
   gemv::Kit kit(builder, pass);
   gemv::emit_batched(kit);
   return builder.build();
@@ -110,7 +109,7 @@ void Describe<BatchedGemv>::check(const K& spec, const O& operands) {
               format_text("m_dim is {}; the kernel was built for 1 to {} rows: build it with a "
                           "larger m, or launch it for fewer rows at a time",
                           operands.m_dim, spec.m));
-  error.kernel = kName;
+  error.kernel = kernel_name<BatchedGemv>;
   throw error.refresh();
 }
 

@@ -28,7 +28,7 @@ constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kBlockStages[] = {2, 3, 4};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMaxBlockRegisters = 128;
-constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
+constexpr std::uint32_t kMaxPlannedLoads = 16;  // of a lane: more take too many registers
 // Range of bytes in flight, as multiples of those that the full read rate needs.
 constexpr double kMinFlight = 0.75;
 constexpr double kMaxFlight = 5;
@@ -114,7 +114,7 @@ void add_direct(GemvPlan plan, Collector& collector) {
   for (const Warps warps : kWarps) {
     for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
       for (const std::uint32_t unroll : kUnrolls) {
-        if (rows * unroll > kMaxLoads) break;
+        if (rows * unroll > kMaxPlannedLoads) break;
         plan.warps_out = warps.out;
         plan.warps_k = warps.k;
         plan.rows = rows;

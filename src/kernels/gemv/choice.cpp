@@ -23,7 +23,7 @@ constexpr std::string_view kNames[] = {kAuto,       "direct",  "async", "bulk",
 
 [[noreturn]] void refuse(const char* code, std::string message) {
   Error error(Stage::Launch, code, std::move(message));
-  error.kernel = Describe<GemvProblem>::text.name;
+  error.kernel = kernel_name<GemvProblem>;
   throw error.refresh();
 }
 

@@ -43,7 +43,7 @@ void detail::refuse_unscaled(const GemvOperands&) {
   Error error(Stage::Launch, "arguments",
               "alpha is not 1 or beta not 0, but the problem is not scaled; set "
               "GemvProblem::scaled");
-  error.kernel = Describe<GemvProblem>::text.name;
+  error.kernel = kernel_name<GemvProblem>;
   throw error.refresh();
 }
 

@@ -17,12 +17,11 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<GemvGroup>::text.name;
 constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 
 [[noreturn]] void refuse(std::string message) {
   Error error(Stage::Build, "bad-parameter", std::move(message));
-  error.kernel = kName;
+  error.kernel = kernel_name<GemvGroup>;
   throw error.refresh();
 }
 
@@ -231,7 +230,7 @@ GemvPlan GemvGroup::plan(std::uint32_t i) const {
 BuiltKernel GemvGroup::build(const ptx::Target& target) const {
   check_group(*this);
   for (std::uint32_t i = 0; i < matrices(); ++i) check(plan(i), target);
-  KernelBuilder builder(kName, target.name);
+  KernelBuilder builder(kernel_name<GemvGroup>, target.name);
   const GemvPlan first = plan(0);
   gemv::begin_kernel(builder, first);
   const Pointers at = pointers_of(builder, *this);
@@ -251,8 +250,8 @@ BuiltKernel GemvGroup::build(const ptx::Target& target) const {
 
 LaunchGeometry GemvGroup::geometry() const {
   check_group(*this);
-  LaunchGeometry geometry =
-      one_dimensional(kName, n0, warps_of(*this) * warp_rows, 32 * warps_of(*this));
+  LaunchGeometry geometry = one_dimensional(kernel_name<GemvGroup>, n0, warps_of(*this) * warp_rows,
+                                            32 * warps_of(*this));
   for (std::uint32_t i = 0; i < matrices(); ++i) {
     const auto shared = static_cast<std::uint32_t>(gemv::dynamic_bytes(plan(i)));
     geometry.dynamic_shared_bytes = std::max(geometry.dynamic_shared_bytes, shared);

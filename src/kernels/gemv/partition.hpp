@@ -12,6 +12,9 @@ namespace ptxgen::inline v0::gemv {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+/// Loads of partial sums that a lane has in flight when it adds them.
+inline constexpr std::uint32_t kPartsAtOnce = 8;
+
 /// Null unless the weights are in blocks.
 [[nodiscard]] inline const BlockFormat* block_format(const GemvProblem& problem) noexcept {
   return block_format(problem.weights, problem.k, problem.repacked);

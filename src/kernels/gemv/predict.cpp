@@ -16,8 +16,7 @@ constexpr double kButterfly = 0.08;  // the lanes' sums of a strip, layout R
 constexpr double kStack = 0.1;       // the warps' sums of a strip through shared memory
 constexpr double kTicket = 0.7;      // stores, fence, ticket
 constexpr double kClusterSum = 0.4;  // a cluster's barriers and remote reads
-constexpr double kPartsRound = 0.2;  // loads of partial sums from L2, so many at a time:
-constexpr std::uint64_t kPartsAtOnce = 8;
+constexpr double kPartsRound = 0.2;  // kPartsAtOnce loads of partial sums from the L2
 constexpr double kHidden = 0.75;     // share of the reduction that the next kernel's loads cover
 constexpr double kIssueShare = 0.6;  // of the schedulers' slots that such a loop fills
 

@@ -9,8 +9,6 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-constexpr std::uint32_t kGroup = 8;  // loads of partial sums in flight
-
 Value<f32> read(Sums& sums, std::uint32_t i) { return Value<f32>(sums[i].core(), sums[i].reg()); }
 
 std::vector<Value<f32>> read(Sums& sums, const Piece& piece) {
@@ -104,7 +102,7 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLay
   KernelBuilder& k = kit.k;
   const std::uint64_t pitch = slot_bytes(kit.plan);
   const Load past_l1{.cache = Cache::cg};
-  const std::uint32_t group = kGroup / layout.units;
+  const std::uint32_t group = kPartsAtOnce / layout.units;
   auto from = k.var(first);
   const auto add_group = [&](std::uint32_t count,
                              const std::function<Floats(const Ptr<b8>&, std::uint32_t)>& load) {

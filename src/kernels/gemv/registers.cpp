@@ -14,8 +14,7 @@ constexpr std::uint32_t kAddresses = 6;
 constexpr std::uint32_t kSegments = 4;   // a block that goes from strip to strip
 constexpr std::uint32_t kExchange = 4;   // slots and tickets, kept over the sums
 constexpr std::uint32_t kAddParts = 28;  // partial sums being added, beside the sums themselves
-constexpr std::uint32_t kPartsAtOnce = 8;
-constexpr std::uint32_t kUnit = 8;  // allocation granularity of registers per thread
+constexpr std::uint32_t kUnit = 8;       // allocation granularity of registers per thread
 
 // The plan limited by the matrix: a row shorter than a step has fewer loads.
 GemvPlan filled(GemvPlan plan) noexcept {

@@ -12,8 +12,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<FusedResidualRmsNorm>::text.name;
-
 struct FusedRows {
   RowBlock x_to_y, residual;
   std::optional<RowBlock> sums;  // read and written, if they are kept
@@ -47,8 +45,8 @@ void normalise_sum(const FusedRows& rows, bool precise, const Ptr<f32>& weight,
 }  // namespace
 
 BuiltKernel FusedResidualRmsNorm::build(const ptx::Target& target) const {
-  with_float_type(kName, type, [](auto) {});
-  KernelBuilder k(kName, target.name);
+  with_float_type(kernel_name<FusedResidualRmsNorm>, type, [](auto) {});
+  KernelBuilder k(kernel_name<FusedResidualRmsNorm>, target.name);
   const Ptr<b8> x = k.param<Ptr<b8>>("x");
   const Ptr<b8> residual = k.param<Ptr<b8>>("residual");
   const Ptr<f32> weight = k.param<Ptr<f32>>("weight");
@@ -73,7 +71,7 @@ BuiltKernel FusedResidualRmsNorm::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry FusedResidualRmsNorm::geometry() const {
-  return row_geometry(kName, rows, columns, kThreads);
+  return row_geometry(kernel_name<FusedResidualRmsNorm>, rows, columns, kThreads);
 }
 
 KernelCost FusedResidualRmsNorm::cost() const noexcept {

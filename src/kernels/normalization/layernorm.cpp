@@ -12,8 +12,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<LayerNorm>::text.name;
-
 struct Affine {
   Ptr<f32> weight, bias;
 };
@@ -65,8 +63,8 @@ void normalise_row(const RowBlock& b, bool precise, const std::optional<Affine>&
 }  // namespace
 
 BuiltKernel LayerNorm::build(const ptx::Target& target) const {
-  with_float_type(kName, type, [](auto) {});
-  KernelBuilder k(kName, target.name);
+  with_float_type(kernel_name<LayerNorm>, type, [](auto) {});
+  KernelBuilder k(kernel_name<LayerNorm>, target.name);
   const Ptr<b8> x = k.param<Ptr<b8>>("x");
   k.declare_param<Ptr<f32>>("weight");
   k.declare_param<Ptr<f32>>("bias");
@@ -85,7 +83,9 @@ BuiltKernel LayerNorm::build(const ptx::Target& target) const {
   return k.build();
 }
 
-LaunchGeometry LayerNorm::geometry() const { return row_geometry(kName, rows, columns, kThreads); }
+LaunchGeometry LayerNorm::geometry() const {
+  return row_geometry(kernel_name<LayerNorm>, rows, columns, kThreads);
+}
 
 KernelCost LayerNorm::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;

@@ -8,8 +8,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<PerHeadRmsNorm>::text.name;
-
 void normalise_head(const RowBlock& b, bool precise, const Ptr<f32>& weight, const Value<f32>& eps,
                     const Value<u64>& first) {
   const auto load = [&](const Value<u32>& i) { return b.load(first, i); };
@@ -19,9 +17,9 @@ void normalise_head(const RowBlock& b, bool precise, const Ptr<f32>& weight, con
 }  // namespace
 
 BuiltKernel PerHeadRmsNorm::build(const ptx::Target& target) const {
-  with_float_type(kName, type, [](auto) {});
+  with_float_type(kernel_name<PerHeadRmsNorm>, type, [](auto) {});
   return build_kernel(
-      kName, target.name,
+      kernel_name<PerHeadRmsNorm>, target.name,
       params(param<Ptr<b8>>("x"), param<Ptr<f32>>("weight"), param<Ptr<b8>>("y"),
              param<u32>("rows"), param<u32>("heads"), param<u32>("head_size"), param<f32>("eps")),
       [&](KernelBuilder& k, Ptr<b8> x, Ptr<f32> weight, Ptr<b8> y, Value<u32> row_count,
@@ -40,7 +38,8 @@ BuiltKernel PerHeadRmsNorm::build(const ptx::Target& target) const {
 
 LaunchGeometry PerHeadRmsNorm::geometry() const {
   const bool empty = rows == 0 || head_size == 0;
-  LaunchGeometry geometry = one_dimensional(kName, empty ? 0 : heads, 1, kThreads);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<PerHeadRmsNorm>, empty ? 0 : heads, 1, kThreads);
   geometry.grid.y = std::min(rows, 65535u);
   return geometry;
 }

@@ -6,15 +6,9 @@
 
 namespace ptxgen::inline v0 {
 
-namespace {
-
-constexpr std::string_view kName = Describe<RmsNorm>::text.name;
-
-}  // namespace
-
 BuiltKernel RmsNorm::build(const ptx::Target& target) const {
-  with_float_type(kName, type, [](auto) {});
-  return build_kernel(kName, target.name,
+  with_float_type(kernel_name<RmsNorm>, type, [](auto) {});
+  return build_kernel(kernel_name<RmsNorm>, target.name,
                       params(param<Ptr<b8>>("x"), param<Ptr<f32>>("weight"), param<Ptr<b8>>("y"),
                              param<u32>("rows"), param<u32>("columns"), param<f32>("eps")),
                       [&](KernelBuilder& k, Ptr<b8> x, Ptr<f32> weight, Ptr<b8> y,
@@ -30,7 +24,9 @@ BuiltKernel RmsNorm::build(const ptx::Target& target) const {
                       });
 }
 
-LaunchGeometry RmsNorm::geometry() const { return row_geometry(kName, rows, columns, kThreads); }
+LaunchGeometry RmsNorm::geometry() const {
+  return row_geometry(kernel_name<RmsNorm>, rows, columns, kThreads);
+}
 
 KernelCost RmsNorm::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;

@@ -13,7 +13,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Softmax>::text.name;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 void softmax_row(const RowBlock& b, const Softmax& spec,
@@ -45,8 +44,8 @@ void softmax_row(const RowBlock& b, const Softmax& spec,
 }  // namespace
 
 BuiltKernel Softmax::build(const ptx::Target& target) const {
-  with_float_type(kName, type, [](auto) {});
-  KernelBuilder k(kName, target.name);
+  with_float_type(kernel_name<Softmax>, type, [](auto) {});
+  KernelBuilder k(kernel_name<Softmax>, target.name);
   const Ptr<b8> x = k.param<Ptr<b8>>("x");
   const Ptr<b8> y = k.param<Ptr<b8>>("y");
   const Value<u32> row_count = k.param<u32>("rows");
@@ -61,7 +60,9 @@ BuiltKernel Softmax::build(const ptx::Target& target) const {
   return k.build();
 }
 
-LaunchGeometry Softmax::geometry() const { return row_geometry(kName, rows, columns, threads()); }
+LaunchGeometry Softmax::geometry() const {
+  return row_geometry(kernel_name<Softmax>, rows, columns, threads());
+}
 
 KernelCost Softmax::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;
@@ -81,7 +82,7 @@ void Describe<Softmax>::check(const Softmax& spec, const O& operands) {
                           : format_text("temperature is {}, but the kernel is not built for one; "
                                         "set `scaled`",
                                         t));
-  error.kernel = kName;
+  error.kernel = kernel_name<Softmax>;
   throw error.refresh();
 }
 

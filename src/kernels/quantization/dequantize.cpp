@@ -12,15 +12,15 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Dequantize>::text.name;
-constexpr std::uint32_t kThreads = 256;
+constexpr std::uint32_t kDequantizeThreads = 256;
 
 }  // namespace
 
 BuiltKernel Dequantize::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name, params(param<Ptr<b8>>("w"), param<Ptr<b8>>("y"), param<u32>("n")),
+      kernel_name<Dequantize>, target.name,
+      params(param<Ptr<b8>>("w"), param<Ptr<b8>>("y"), param<u32>("n")),
       [&](KernelBuilder& k, Ptr<b8> w, Ptr<b8> to, Value<u32> count) {
         k.contract(Contract::Forbid);
         const std::uint32_t runs_of_block = info(type).block_values / kRunValues;
@@ -44,7 +44,8 @@ BuiltKernel Dequantize::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Dequantize::geometry() const {
-  return one_dimensional(kName, n / kRunValues, kThreads, kThreads);
+  return one_dimensional(kernel_name<Dequantize>, n / kRunValues, kDequantizeThreads,
+                         kDequantizeThreads);
 }
 
 KernelCost Dequantize::cost() const noexcept {

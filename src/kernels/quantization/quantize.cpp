@@ -9,22 +9,22 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Quantize>::text.name;
-constexpr std::uint32_t kThreads = 256;
+constexpr std::uint32_t kQuantizeThreads = 256;
 
 }  // namespace
 
 BuiltKernel Quantize::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name, params(param<Ptr<b8>>("x"), param<Ptr<b8>>("w"), param<u32>("n")),
+      kernel_name<Quantize>, target.name,
+      params(param<Ptr<b8>>("x"), param<Ptr<b8>>("w"), param<u32>("n")),
       [&](KernelBuilder& k, Ptr<b8> from, Ptr<b8> w, Value<u32> count) {
         k.contract(Contract::Forbid);
-        k.required_threads(kThreads);
+        k.required_threads(kQuantizeThreads);
         // Whole warps go round: a lane beyond the end has zeros, and stores nothing.
         const Value<u32> groups = count >> 2u;
         const Value<u32> warps_end = (groups + 31u) & ~31u;
-        const Value<u32> threads = k.mul_lo(k.nctaid_x(), kThreads);
+        const Value<u32> threads = k.mul_lo(k.nctaid_x(), kQuantizeThreads);
         k.for_(k.global_thread_x(), warps_end, threads, [&](Value<u32> group) {
           const Pred inside = group < groups;
           const Ptr<b8> at = from.offset_bytes(k.mul_wide(group, kLaneValues * bytes(x)));
@@ -39,7 +39,8 @@ BuiltKernel Quantize::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Quantize::geometry() const {
-  return one_dimensional(kName, n / kLaneValues, kThreads, kThreads);
+  return one_dimensional(kernel_name<Quantize>, n / kLaneValues, kQuantizeThreads,
+                         kQuantizeThreads);
 }
 
 KernelCost Quantize::cost() const noexcept {

@@ -11,8 +11,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Repack>::text.name;
-constexpr std::uint32_t kThreads = 256;
+constexpr std::uint32_t kRepackThreads = 256;
 constexpr std::uint32_t kUnit = 2;  // bytes that a thread copies, the alignment of blocks
 
 /// Rows in the kernel.
@@ -33,7 +32,7 @@ void copy_array(const Rows& rows, const BlockField& field, const Value<u32>& cou
                 const Ptr<b8>& from, const Ptr<b8>& to) {
   KernelBuilder& k = rows.k;
   const std::uint32_t units = field.bytes / kUnit;  // of a block
-  k.for_(k.tid_x(), count, kThreads, [&](Value<u32> unit) {
+  k.for_(k.tid_x(), count, kRepackThreads, [&](Value<u32> unit) {
     const Value<u32> block = unit >> static_cast<unsigned>(std::countr_zero(units));
     const Value<u32> inside = (unit & (units - 1)) << 1u;
     const Ptr<u16> place = to.offset_bytes(k.mul_wide(unit, kUnit)).cast<u16>();
@@ -72,10 +71,10 @@ void repack_rows(const Rows& rows, const Ptr<b8>& w, const Ptr<b8>& y, const Val
 BuiltKernel Repack::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<Repack>, target.name,
       params(param<Ptr<b8>>("w"), param<Ptr<b8>>("y"), param<u32>("rows"), param<u32>("columns")),
       [&](KernelBuilder& k, Ptr<b8> w, Ptr<b8> y, Value<u32> count, Value<u32> values) {
-        k.required_threads(kThreads);
+        k.required_threads(kRepackThreads);
         const std::uint32_t block_values = info(type).block_values;
         const Value<u32> blocks =
             (values + (block_values - 1)) >> static_cast<unsigned>(std::countr_zero(block_values));
@@ -84,7 +83,7 @@ BuiltKernel Repack::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Repack::geometry() const {
-  return one_dimensional(kName, columns == 0 ? 0 : rows, 1, kThreads);
+  return one_dimensional(kernel_name<Repack>, columns == 0 ? 0 : rows, 1, kRepackThreads);
 }
 
 KernelCost Repack::cost() const noexcept {

@@ -12,8 +12,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Argmax>::text.name;
-
 // The largest key of the block's elements of the row; every thread gets it.
 Value<u64> largest_of_block(KernelBuilder& k, ElementType type, const Ptr<b8>& row,
                             const Value<u32>& columns) {
@@ -49,7 +47,7 @@ void store_index(KernelBuilder& k, const Ptr<u32>& index, const Value<u64>& key)
 BuiltKernel Argmax::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<Argmax>, target.name,
       params(param<Ptr<b8>>("x"), param<Ptr<u32>>("index"), param<Ptr<b8>>("workspace"),
              param<u32>("columns")),
       [&](KernelBuilder& k, Ptr<b8> x, Ptr<u32> index, Ptr<b8> memory, Value<u32> width) {
@@ -70,7 +68,8 @@ BuiltKernel Argmax::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Argmax::geometry() const {
-  LaunchGeometry geometry = one_dimensional(kName, rows == 0 ? 0 : blocks(), 1, kThreads);
+  LaunchGeometry geometry =
+      one_dimensional(kernel_name<Argmax>, rows == 0 ? 0 : blocks(), 1, kThreads);
   geometry.grid.y = rows;
   return geometry;
 }

@@ -15,8 +15,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<Embedding>::text.name;
-
 // Elements that a lane copies at once.
 std::uint32_t group_of(const Embedding& spec) {
   if (is_block_format(spec.table)) return kRunValues;
@@ -76,7 +74,7 @@ void decode_blocks(const TableRow& row, const Embedding& spec) {
 BuiltKernel Embedding::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<Embedding>, target.name,
       params(param<Ptr<u32>>("ids"), param<Ptr<b8>>("table"), param<Ptr<b8>>("y"),
              param<u32>("rows"), param<u32>("columns"), param<u32>("vocabulary"),
              param<f32>("scale")),
@@ -108,9 +106,9 @@ BuiltKernel Embedding::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Embedding::geometry() const {
-  check_whole_blocks(kName, "columns", columns, table);
-  LaunchGeometry geometry =
-      one_dimensional(kName, rows == 0 ? 0 : columns, group_of(*this) * kThreads, kThreads);
+  check_whole_blocks(kernel_name<Embedding>, "columns", columns, table);
+  LaunchGeometry geometry = one_dimensional(kernel_name<Embedding>, rows == 0 ? 0 : columns,
+                                            group_of(*this) * kThreads, kThreads);
   geometry.grid.y = std::min(rows, 65535u);
   return geometry;
 }

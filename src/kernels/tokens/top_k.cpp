@@ -15,7 +15,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<TopK>::text.name;
 constexpr std::uint32_t kMaxPicked = 256;
 constexpr std::uint32_t kKeys = TopK::kMaxKeys / TopK::kThreads;  // of a thread
 constexpr std::uint32_t kGroup = 2;                               // that are skipped together
@@ -211,7 +210,7 @@ void merge_row(const Selection& selection, const TopKOperands& operands) {
 BuiltKernel TopK::build(const ptx::Target& target) const {
   check_parameters(*this);
   return build_kernel(
-      kName, target.name,
+      kernel_name<TopK>, target.name,
       params(param<Ptr<b8>>("x"), param<Ptr<b8>>("values"), param<Ptr<u32>>("indices"),
              param<Ptr<b8>>("workspace"), param<u32>("columns"), param<u32>("k")),
       [&](KernelBuilder& b, Ptr<b8> x, Ptr<b8> values, Ptr<u32> indices, Ptr<b8> memory,
@@ -237,11 +236,11 @@ LaunchGeometry TopK::geometry() const {
     Error error(
         Stage::Launch, "bad-parameter",
         format_text("k is {}, but a row has {} elements; pick no more than there are", k, columns));
-    error.kernel = kName;
+    error.kernel = kernel_name<TopK>;
     throw error.refresh();
   }
   const bool empty = rows == 0 || k == 0;
-  LaunchGeometry geometry = one_dimensional(kName, empty ? 0 : blocks(), 1, kThreads);
+  LaunchGeometry geometry = one_dimensional(kernel_name<TopK>, empty ? 0 : blocks(), 1, kThreads);
   geometry.grid.y = rows;
   return geometry;
 }

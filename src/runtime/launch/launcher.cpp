@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ptxgen/kernels/gemm/gemm.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
@@ -125,7 +126,7 @@ GemvChoice gemv_choice(std::string_view name) {
 
 namespace {
 
-constexpr std::string_view kRows = "matmul: no kernel for several rows yet; one GEMV per row";
+constexpr std::string_view kRows = "matmul: the requested GEMV, or one of no terms, for each row";
 
 std::uint64_t product(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} * b; }
 
@@ -163,6 +164,10 @@ LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f
                 "m is 0, which leaves no block to launch; skip the launch for an empty output");
   }
   if (m == 1) return gemv(c, b, a, k, n, stream);
+  if (k != 0 && n != 0 && gemv_choice() == GemvChoice::Auto) {
+    return launch(GemmProblem{.m = m, .n = n, .k = k, .type = ElementType::f32},
+                  {.c = c, .a = a, .b = b}, stream);
+  }
   LaunchRecord record;
   for (std::uint64_t row = 0; row < m; ++row) {
     const LaunchRecord one = gemv(c.subspan(row * n, n), b, a.subspan(row * k, k), k, n, stream);

@@ -24,10 +24,10 @@ std::uint64_t number_of(std::string_view text, std::uint64_t start) noexcept {
   return value;
 }
 
-std::string target_of(const Build& build) { return "sm_" + std::to_string(build.sm); }
-
 // sm_80 as most people build, and one of the other ways, another one for every seed.
 std::vector<Build> builds_of_this_run(const CudaCase& which) {
+  // Without optimisation, nvcc moves accumulators between the wgmma of a group.
+  if (which.specific) return {{which.min_sm, "default", true}};
   std::vector<Build> builds = builds_from(which.min_sm);
   if (full() || builds.size() <= 2) return builds;
   const std::size_t other = 1 + number_of(which.file, seed()) % (builds.size() - 1);

@@ -188,6 +188,7 @@ class CudaRun {
 struct CudaCase {
   std::string_view file;
   unsigned min_sm = 75;
+  bool specific = false;  ///< needs features of min_sm alone (sm_90a); one build
 };
 
 /// Compiles the file and runs `host` for each build of this run (sm_75, sm_80, sm_90, each with

@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::vector<std::string> options_of(const Build& build) {
-  std::vector<std::string> options{"-std=c++17", "-w", "-ptx",
-                                   "-arch=sm_" + std::to_string(build.sm)};
+  std::vector<std::string> options{"-std=c++17", "-w", "-ptx", "-arch=" + target_of(build)};
   if (build.variant == "O0") options.insert(options.end(), {"-Xcicc", "-O0"});
   if (build.variant == "debug") options.emplace_back("-G");
   return options;
@@ -36,6 +35,10 @@ std::string content_or_nothing(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string target_of(const Build& build) {
+  return "sm_" + std::to_string(build.sm) + (build.specific ? "a" : "");
+}
 
 std::vector<Build> builds_from(unsigned min_sm) {
   std::vector<Build> builds;
@@ -67,8 +70,8 @@ std::string Nvcc::compile_one(std::string_view file, const std::string& source,
 
   const fs::path folder = CUDA_PTX_FOLDER;
   fs::create_directories(folder);
-  const std::string stem = std::string(file.substr(0, file.rfind('.'))) + ".sm_" +
-                           std::to_string(build.sm) + "." + std::string(build.variant);
+  const std::string stem = std::string(file.substr(0, file.rfind('.'))) + "." + target_of(build) +
+                           "." + std::string(build.variant);
   const fs::path text_path = folder / (stem + ".ptx");
   const fs::path key_path = folder / (stem + ".key");
   if (content_or_nothing(key_path) == key) {

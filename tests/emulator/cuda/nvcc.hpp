@@ -11,7 +11,11 @@ namespace ptxgen::test {
 struct Build {
   unsigned sm = 80;
   std::string_view variant;  ///< "default", "O0", "debug"
+  bool specific = false;     ///< sm_90a instead of sm_90
 };
+
+/// "sm_80", "sm_90a".
+[[nodiscard]] std::string target_of(const Build& build);
 
 /// The builds that a kernel can have which needs at least `min_sm`, in a fixed order.
 [[nodiscard]] std::vector<Build> builds_from(unsigned min_sm);

@@ -206,8 +206,8 @@ class Launcher {
   /// The plan that serves that problem with the problem's alignments; nothing if the choice does
   /// not use plans (coalesced, strided, cublas).
   [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
-  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32: dispatches to the best kernel for the
-  /// shape. One row is `gemv(c, b, a, k, n)`; more rows are served by the same kernel row by row.
+  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32: one row is `gemv(c, b, a, k, n)`, more are
+  /// a `GemmProblem` in one launch; row by row only if the options ask for a GEMV, or for k = 0.
   LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                       const MatmulShape& shape, const Stream& stream) const;
 

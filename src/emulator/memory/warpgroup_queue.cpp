@@ -1,0 +1,140 @@
+// src/emulator/memory/warpgroup_queue.cpp - carrying out wgmma instructions
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/memory/access.hpp"
+#include "emulator/memory/warpgroup.hpp"
+#include "emulator/race/race.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+using ptx::Type;
+using u32 = std::uint32_t;
+using Operation = WarpgroupMatrices::Operation;
+
+constexpr unsigned kWarpRows = kWarpgroupRows / kWarpgroupWarps;
+
+const WarpgroupDetail& product_of(const Operation& operation) {
+  return operation.detail->as<WarpgroupDetail>();
+}
+
+/// Element `index` of `bytes` bytes at an offset of shared memory.
+u32 load_element(const Cta& cta, u32 offset, unsigned bytes) {
+  std::byte data[4] = {};
+  load_bytes(data, cta.shared + offset, bytes);
+  u32 bits = 0;
+  std::memcpy(&bits, data, sizeof bits);
+  return bits;
+}
+
+/// Elements of a matrix in shared memory, row by row.
+std::vector<u32> from_shared(const Cta& cta, std::uint64_t bits, const MatrixView& view) {
+  const MatrixDescriptor at = MatrixDescriptor::unpacked(bits);
+  const unsigned per_piece = kPieceBytes / view.element_bytes;
+  std::vector<u32> all(std::size_t{view.rows} * view.depth);
+  for (unsigned row = 0; row < view.rows; ++row) {
+    for (unsigned depth = 0; depth < view.depth; ++depth) {
+      const unsigned within = (view.transposed ? row : depth) % per_piece;
+      all[std::size_t{row} * view.depth + depth] = load_element(
+          cta, piece_of(at, view, row, depth) + within * view.element_bytes, view.element_bytes);
+    }
+  }
+  return all;
+}
+
+/// Registers of a frame.
+Context context_of_part(const Operation::Part& part) {
+  Context context;
+  context.frame = part.frame->registers;
+  return context;
+}
+
+/// The warp's 16 rows of a, from its registers.
+void from_registers(const Operation& operation, const Operation::Part& part, u32* rows) {
+  const WarpgroupDetail& detail = product_of(operation);
+  const unsigned bytes = element_bytes(detail.a_type);
+  const unsigned per_register = 4 / bytes;
+  const unsigned depth = warpgroup_depth(detail.a_type);
+  const Context context = context_of_part(part);
+  for (unsigned index = 0; index < 4; ++index) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const auto word = static_cast<u32>(get_lane(context, operation.detail->sources[index], lane));
+      u32* const out =
+          rows + row_of_a(lane, index) * depth + column_of_a(lane, index, per_register);
+      for (unsigned e = 0; e < per_register; ++e) {
+        out[e] = word >> e * bytes * 8 & ~u32{0} >> (32 - bytes * 8);
+      }
+    }
+  }
+}
+
+bool holds_pairs(const WarpgroupDetail& detail) { return detail.d_type == Type::f16; }
+
+void read_d(const Operation& operation, const Operation::Part& part, u32* rows) {
+  const WarpgroupDetail& detail = product_of(operation);
+  const Context context = context_of_part(part);
+  const unsigned elements = detail.columns / 2u;
+  for (unsigned index = 0; index < elements; ++index) {
+    const unsigned word = holds_pairs(detail) ? index / 2 : index;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      auto bits = static_cast<u32>(get_lane(context, operation.detail->data[word], lane));
+      if (holds_pairs(detail)) bits = bits >> index % 2 * 16 & 0xffff;
+      rows[row_of_d(lane, index) * detail.columns + column_of_d(lane, index)] = bits;
+    }
+  }
+}
+
+void write_d(const Operation& operation, const Operation::Part& part, const u32* rows) {
+  const WarpgroupDetail& detail = product_of(operation);
+  const Context context = context_of_part(part);
+  const unsigned step = holds_pairs(detail) ? 2 : 1;
+  for (unsigned word = 0; word < operation.detail->data.size(); ++word) {
+    for_each_lane(part.lanes, [&](unsigned lane) {
+      u32 bits = 0;
+      for (unsigned e = 0; e < step; ++e) {
+        const unsigned index = word * step + e;
+        bits |= rows[row_of_d(lane, index) * detail.columns + column_of_d(lane, index)] << e * 16;
+      }
+      set_lane(context, operation.detail->data[word], lane, bits);
+    });
+  }
+}
+
+}  // namespace
+
+void carry_out(Context& context, Operation& operation) {
+  operation.done = true;
+  Cta& cta = *context.cta;
+  if (cta.races && operation.valid) {
+    cta.races->matrix_read(context, operation.step->statement, operation.pieces, operation.number,
+                           kWarpgroupObject + context.warp->index / kWarpgroupWarps);
+  }
+  if (!operation.valid) return;
+  const WarpgroupDetail& detail = product_of(operation);
+  const unsigned depth = warpgroup_depth(detail.a_type);
+  const unsigned bytes = element_bytes(detail.a_type);
+  const std::vector<u32> b =
+      from_shared(cta, operation.b, {detail.columns, depth, bytes, detail.transpose_b});
+  std::vector<u32> a;
+  if (!detail.a_in_registers) {
+    a = from_shared(cta, operation.a, {kWarpgroupRows, depth, bytes, detail.transpose_a});
+  }
+  std::vector<u32> own(std::size_t{kWarpRows} * depth);
+  std::vector<u32> d(std::size_t{kWarpRows} * detail.columns);
+  for (unsigned warp = 0; warp < kWarpgroupWarps; ++warp) {
+    const Operation::Part& part = operation.parts[warp];
+    if (part.lanes == 0) continue;
+    if (detail.a_in_registers) {
+      from_registers(operation, part, own.data());
+    } else {
+      std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(warp * own.size()), own.size(),
+                  own.begin());
+    }
+    if (operation.accumulate) read_d(operation, part, d.data());
+    warpgroup_product(detail, own, b, operation.accumulate, d);
+    write_d(operation, part, d.data());
+  }
+}
+
+}  // namespace ptxgen::inline v0::emulator

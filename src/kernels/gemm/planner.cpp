@@ -1,0 +1,83 @@
+// src/kernels/gemm/planner.cpp - the best kernel of a matrix product for a GPU
+#include "ptxgen/kernels/gemm/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ptxgen/kernels/model/tensor.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr double kTie = 0.005;
+constexpr std::uint32_t kStages[] = {2, 3, 4};
+constexpr std::uint32_t kSplits[] = {1, 2, 4, 8, 16};
+
+std::uint64_t shared_of(const GemmKernel& kernel) {
+  const auto* mma = std::get_if<GemmMma>(&kernel);
+  return mma == nullptr ? 0 : mma->shared_bytes();
+}
+
+// Times as powers of 1 + kTie: equal numbers are a tie, and the order is one.
+long step_of(const GemmCandidate& candidate) {
+  return std::lround(std::log(candidate.prediction.us) / std::log1p(kTie));
+}
+
+// Sums are shared only where tiles alone leave SMs idle.
+bool fits(const GemmMma& kernel, const ptx::Gpu& gpu) {
+  const std::uint32_t step = kernel.shape().k * kernel.splits;
+  const bool divides =
+      kernel.splits == 1 || (kernel.problem.k % step == 0 && kernel.tiles() < 2u * gpu.sms);
+  return divides && kernel.shared_bytes() <= gpu.shared_per_block;
+}
+
+template <class Kernel>
+void add(std::vector<GemmCandidate>& all, const Kernel& kernel, const ptx::Gpu& gpu) {
+  GemmCandidate candidate{kernel, predict(kernel, gpu), {}};
+  const GemmPrediction& p = candidate.prediction;
+  candidate.why = format_text("{} bound, {:.1f} TFLOP/s, {:.2f} blocks for each SM", p.bound_by,
+                              p.tflops, p.waves);
+  all.push_back(std::move(candidate));
+}
+
+}  // namespace
+
+std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx::Gpu& gpu) {
+  check(problem);
+  std::vector<GemmCandidate> all;
+  const bool tensor_cores =
+      problem.type != ElementType::f32 && tensor_rates(gpu, problem.type).peak_tflops > 0;
+  for (std::size_t tile = 0; tensor_cores && tile < std::size(kGemmTiles); ++tile) {
+    for (const std::uint32_t stages : kStages) {
+      for (const std::uint32_t splits : kSplits) {
+        const GemmMma kernel{problem, static_cast<GemmTile>(tile), stages, splits};
+        if (fits(kernel, gpu)) add(all, kernel, gpu);
+      }
+    }
+  }
+  for (const Word<std::uint32_t>& tile : kGemmSquareTiles) {
+    add(all, GemmTiled{problem, tile.value}, gpu);
+  }
+  add(all, GemmNaive{problem}, gpu);
+  std::stable_sort(all.begin(), all.end(), [](const GemmCandidate& a, const GemmCandidate& b) {
+    const long first = step_of(a);
+    const long second = step_of(b);
+    return first != second ? first < second : shared_of(a.kernel) < shared_of(b.kernel);
+  });
+  return all;
+}
+
+std::string to_text(const GemmKernel& kernel) {
+  if (const auto* mma = std::get_if<GemmMma>(&kernel)) {
+    const std::string plan = format_text("gemm_mma {}, {} stages", mma->shape().name, mma->stages);
+    return mma->splits == 1 ? plan : format_text("{}, {} splits", plan, mma->splits);
+  }
+  if (const auto* tiled = std::get_if<GemmTiled>(&kernel)) {
+    return format_text("gemm_tiled {}x{}", tiled->tile, tiled->tile);
+  }
+  return "gemm_naive";
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,179 @@
+// src/kernels/gemm/predict.cpp - predicted times of matrix products
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "kernels/model/law.hpp"
+#include "ptx/occupancy.hpp"
+#include "ptxgen/kernels/gemm/planner.hpp"
+#include "ptxgen/kernels/model/tensor.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr double kSharedBytesPerClock = 128;  // of an SM
+constexpr double kFmaPerClock = 128;          // f32, of an SM
+constexpr std::uint32_t kGroupedTiles = 8;    // rows of tiles that share columns of B in the L2
+
+// Stores, fence, ticket, loads: as of GEMV plans.
+constexpr double kTicketUs = 1.5;
+
+// Nothing of the family was run on a GPU; the shares of tensor_rates are two published figures
+// each.
+constexpr ErrorBand kUnproved{0.1, 0.25};
+
+double tiles_of(std::uint32_t outputs, std::uint32_t tile) {
+  return static_cast<double>((outputs - 1) / tile + 1);
+}
+
+/// What a kernel does, without a GPU.
+struct Work {
+  double tiles_m = 1, tiles_n = 1;
+  double tile_m = 1, tile_n = 1;
+  double terms = 1;         ///< of a sum, with those that fill the last step
+  double steps = 1;         ///< one after another
+  double shared_bytes = 0;  ///< of a block, through shared memory
+  double splits = 1;        ///< blocks that share a tile
+  double ahead = 1;         ///< steps that are on their way
+  double pass_seconds = 0;  ///< arithmetic of one tile on an SM of its own
+  ptx::BlockNeeds needs;
+};
+
+std::string_view largest(const GemmTerms& terms) {
+  const std::pair<double, std::string_view> all[] = {
+      {terms.tensor, "tensor"}, {terms.dram, "dram"},       {terms.l2, "l2"},
+      {terms.shared, "shared"}, {terms.latency, "latency"}, {terms.launch, "launch"}};
+  return std::max_element(std::begin(all), std::end(all),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+// Of a reader. The rates of copies are lower; NVIDIA's white paper of the A100 has 5120 bytes a
+// clock, which is taken for Hopper, too.
+double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) {
+  constexpr double kServerBytesPerClock = 5120;
+  const std::uint16_t sm = ptx::sm_of(gpu);
+  const double known = sm == 80 || sm == 90 ? kServerBytesPerClock * gpu.clock_mhz * 1e-3 : 0;
+  return std::max(known, rates.l2_gb_per_s);
+}
+
+// Bytes from DRAM: A and C once; B once, or if it does not fit the L2 beside a group of rows of A,
+// for each group.
+double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates) {
+  const KernelCost cost = detail::gemm_cost(p);
+  const double b = static_cast<double>(p.n) * p.k * bytes(p.type) *
+                   (p.stride_b == 0 ? 1.0 : static_cast<double>(p.batch));
+  const double group = kGroupedTiles * work.tile_m * static_cast<double>(p.k) * bytes(p.type);
+  const double groups = std::ceil(work.tiles_m / kGroupedTiles);
+  const bool kept = b + group <= rates.l2_fits_bytes;
+  return static_cast<double>(cost.bytes()) + (kept ? 0 : b * (groups - 1));
+}
+
+GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu& gpu,
+                         double peak_tflops) {
+  const GpuRates rates = rates_of(gpu);
+  const double blocks = work.tiles_m * work.tiles_n * p.batch * work.splits;
+  const double on_busiest = std::ceil(blocks / gpu.sms);
+  const double clock = gpu.clock_mhz * 1e6;
+  const double element = bytes(p.type);
+  GemmPrediction prediction;
+  prediction.blocks = static_cast<std::uint64_t>(blocks);
+  prediction.blocks_per_sm = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
+  prediction.waves = blocks / gpu.sms;
+  GemmTerms& terms = prediction.terms;
+  terms.launch = rates.graph_us;
+  terms.tensor = on_busiest * work.pass_seconds * 1e6;
+  terms.shared = on_busiest * work.shared_bytes / kSharedBytesPerClock / clock * 1e6;
+  const double each = (rates.hit_ns - rates.start_ns) * 1e-3;  // of a load from the L2
+  const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
+  terms.latency =
+      std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
+  terms.l2 = blocks * (work.tile_m + work.tile_n) * work.terms * element /
+             l2_read_gb_per_s(gpu, rates) * 1e-3;
+  const KernelCost cost = detail::gemm_cost(p);
+  const double written = static_cast<double>(cost.bytes_written);
+  const double dram = dram_bytes(p, work, rates);
+  terms.dram = dram / model::mixed(rates, written / dram).gb_per_s * 1e-3;
+  // Partial sums of f32, stored and read again, and a ticket.
+  const double parts = work.splits == 1 ? 0 : 8 * blocks * work.tile_m * work.tile_n;
+  const double reduction = parts == 0 ? 0 : parts / rates.l2_gb_per_s * 1e-3 + kTicketUs;
+  // The first copies of a block are before its first product. Shares of tensor cores were measured
+  // of whole kernels, whose copies ran beside, so the largest term is the time.
+  prediction.us = terms.launch + rates.latency_ns * 1e-3 + reduction +
+                  std::max({terms.tensor, terms.shared, terms.latency, terms.l2, terms.dram});
+  prediction.bound_by = largest(terms);
+  prediction.tflops = static_cast<double>(cost.flops) / prediction.us * 1e-6;
+  prediction.share_of_peak = peak_tflops == 0 ? 0 : prediction.tflops / peak_tflops;
+  prediction.error = kUnproved;
+  return prediction;
+}
+
+double terms_of(std::uint32_t k, std::uint32_t step) {
+  return static_cast<double>((k - 1) / step + 1) * step;
+}
+
+}  // namespace
+
+GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
+  const GemmProblem& p = kernel.problem;
+  const GemmTileShape& shape = kernel.shape();
+  const TensorRates rates = tensor_rates(gpu, p.type);
+  Work work;
+  work.tiles_m = tiles_of(p.m, shape.m);
+  work.tiles_n = tiles_of(p.n, shape.n);
+  work.tile_m = shape.m;
+  work.tile_n = shape.n;
+  work.splits = kernel.splits;
+  work.terms = terms_of(p.k, shape.k) / work.splits;
+  work.steps = work.terms / shape.k;
+  work.ahead = kernel.stages - 1;
+  // Each element is written once; rows of A are read by each column of warps, and the other way
+  // round.
+  const double read = shape.m * shape.warps_n + shape.n * shape.warps_m;
+  work.shared_bytes = work.terms * bytes(p.type) * (shape.m + shape.n + read);
+  const double flops = 2.0 * shape.m * shape.n * work.terms;
+  work.pass_seconds = flops / (rates.mma_tflops() * 1e12 / gpu.sms);
+  work.needs.threads = shape.threads();
+  work.needs.registers =
+      ptx::max_registers(gpu.registers_per_sm, shape.threads(), shape.blocks_per_sm);
+  work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
+  return predicted(p, work, gpu, rates.peak_tflops);
+}
+
+// A product is two loads from shared memory, one of them of one word for all lanes of a warp.
+GemmPrediction predict(const GemmTiled& kernel, const ptx::Gpu& gpu) {
+  const GemmProblem& p = kernel.problem;
+  Work work;
+  work.tiles_m = tiles_of(p.m, kernel.tile);
+  work.tiles_n = tiles_of(p.n, kernel.tile);
+  work.tile_m = work.tile_n = kernel.tile;
+  work.terms = terms_of(p.k, kernel.tile);
+  work.steps = work.terms / kernel.tile;
+  const double products = static_cast<double>(kernel.tile) * kernel.tile * work.terms;
+  work.shared_bytes = products / 32 * 2 * kSharedBytesPerClock;
+  work.pass_seconds = products / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  work.needs.threads = kernel.tile * kernel.tile;
+  work.needs.registers = 32;
+  work.needs.static_shared = 8u * kernel.tile * kernel.tile;
+  return predicted(p, work, gpu, 0);
+}
+
+// Each product is two loads from global memory, 8 bytes of the L1 for each lane.
+GemmPrediction predict(const GemmNaive& kernel, const ptx::Gpu& gpu) {
+  const GemmProblem& p = kernel.problem;
+  constexpr std::uint32_t kTile = GemmNaive::kTile;
+  Work work;
+  work.tiles_m = tiles_of(p.m, kTile);
+  work.tiles_n = tiles_of(p.n, kTile);
+  work.tile_m = work.tile_n = kTile;
+  work.terms = work.steps = p.k;
+  const double products = static_cast<double>(kTile) * kTile * work.terms;
+  work.shared_bytes = products / 32 * 4 * kSharedBytesPerClock;
+  work.pass_seconds = products / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  work.needs.threads = kTile * kTile;
+  work.needs.registers = 40;
+  return predicted(p, work, gpu, 0);
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,237 @@
+// src/kernels/gemm/problem.cpp - matrix products: validity, reference, bound
+#include "ptxgen/kernels/gemm/problem.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <tuple>
+
+#include "ptxgen/builder.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr double kRounding = 0x1p-24;
+constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+constexpr double kSqrtHalf = 0.70710678118654752440;
+// The largest slope of silu (1.0998) and of both forms of gelu (1.1290).
+constexpr double kMaxSlope = 1.13;
+
+// "<member> is <value>; <rule>".
+void demand(bool holds, std::string_view member, const std::string& value,
+            const std::string& rule) {
+  if (holds) return;
+  Error error(Stage::Build, "bad-problem", format_text("{} is {}; {}", member, value, rule));
+  error.kernel = "gemm";
+  throw error.refresh();
+}
+
+void demand_range(std::string_view member, std::uint64_t value, std::uint64_t min,
+                  std::uint64_t max) {
+  demand(value >= min && value <= max, member, std::to_string(value),
+         format_text("it may be {} to {}", min, max));
+}
+
+void demand_type(std::string_view member, ElementType type) {
+  demand(type <= ElementType::bf16, member, std::string(to_string(type)),
+         "it may be f32, f16 or bf16");
+}
+
+void demand_pitch(std::string_view member, std::uint64_t pitch, std::uint64_t row) {
+  demand(
+      pitch >= row && pitch <= detail::kMaxGemmPitch, member, std::to_string(pitch),
+      format_text("it may be 0 or {}, the elements of a row, to {}", row, detail::kMaxGemmPitch));
+}
+
+void demand_alignment(std::string_view member, std::uint32_t alignment) {
+  demand(std::has_single_bit(alignment), member, format_text("{} B", alignment),
+         "it may be a power of two");
+}
+
+double activated(double x, GemmActivation activation) {
+  switch (activation) {
+    case GemmActivation::None:
+      return x;
+    case GemmActivation::Silu:
+      return x / (1 + std::exp(-x));
+    case GemmActivation::Gelu:
+      return x * 0.5 * std::erfc(-x * kSqrtHalf);
+    case GemmActivation::GeluByTanh:
+      return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+  }
+  return x;
+}
+
+// One row of C in one matrix of the batch.
+class ReferenceRow {
+ public:
+  ReferenceRow(const GemmProblem& problem, const HostOperands& host, std::uint64_t matrix,
+               std::uint64_t row)
+      : p_(problem), sums_(problem.n), magnitudes_(problem.n) {
+    const std::vector<double>& a = host.input("a");
+    const std::vector<double>& b = host.input("b");
+    const std::uint64_t a_first = matrix * p_.stride_a + row * (p_.transpose_a ? 1 : p_.pitch_a());
+    const std::uint64_t a_step = p_.transpose_a ? p_.pitch_a() : 1;
+    const std::uint64_t b_first = matrix * p_.stride_b;
+    const std::uint64_t b_step = p_.transpose_b ? 1 : p_.pitch_b();
+    const std::uint64_t b_column = p_.transpose_b ? p_.pitch_b() : 1;
+    for (std::uint64_t i = 0; i < p_.k; ++i) {
+      const double left = a[a_first + i * a_step];
+      for (std::uint64_t j = 0; j < p_.n; ++j) {
+        const double term = left * b[b_first + i * b_step + j * b_column];
+        sums_[j] += term;
+        magnitudes_[j] += std::abs(term);
+      }
+    }
+  }
+  /// The output at j, from what was there; with the magnitude of its terms.
+  [[nodiscard]] std::pair<double, double> output(const HostOperands& host, double old,
+                                                 std::uint64_t at, std::uint64_t j) const {
+    double value = sums_[j];
+    double magnitude = magnitudes_[j];
+    const auto add = [&](double term) {
+      value += term;
+      magnitude += std::abs(term);
+    };
+    if (p_.scaled) {
+      const double alpha = host.number("alpha");
+      value *= alpha;
+      magnitude *= std::abs(alpha);
+      add(host.number("beta") * old);
+    }
+    if (p_.bias) add(host.input("bias")[j]);
+    value = activated(value, p_.activation);
+    if (p_.residual) add(host.input("residual")[at]);
+    return {value, magnitude};
+  }
+
+ private:
+  const GemmProblem& p_;
+  std::vector<double> sums_, magnitudes_;
+};
+
+}  // namespace
+
+void check(const GemmProblem& problem) {
+  constexpr std::uint64_t kMaxSize = 0x7fffffff;
+  demand_range("m", problem.m, 1, kMaxSize);
+  demand_range("n", problem.n, 1, kMaxSize);
+  demand_range("k", problem.k, 1, kMaxSize);
+  demand_range("batch", problem.batch, 1, 65535);
+  demand_type("type", problem.type);
+  demand_type("c", problem.c);
+  demand_pitch("lda", problem.pitch_a(), problem.row_a());
+  demand_pitch("ldb", problem.pitch_b(), problem.row_b());
+  demand_pitch("ldc", problem.pitch_c(), problem.n);
+  const std::uint64_t matrix = (problem.m - 1) * problem.pitch_c() + problem.n;
+  demand(problem.batch == 1 || problem.step_c() >= matrix, "stride_c",
+         std::to_string(problem.stride_c),
+         format_text("it may be 0 or at least {}, so that the matrices of the batch are disjoint",
+                     matrix));
+  demand_alignment("alignment", problem.alignment);
+  demand_alignment("c_alignment", problem.c_alignment);
+}
+
+std::string to_text(const GemmProblem& p) {
+  std::string text = format_text("{} {}x{}x{}", to_string(p.type), p.m, p.n, p.k);
+  if (p.transpose_a || p.transpose_b) {
+    text = format_text("{}{} {}", p.transpose_a ? 't' : 'n', p.transpose_b ? 't' : 'n', text);
+  }
+  const auto number = [&](std::string_view name, std::uint64_t value, std::uint64_t usual) {
+    if (value != usual) text += format_text(" {} {}", name, value);
+  };
+  number("batch", p.batch, 1);
+  number("lda", p.pitch_a(), p.row_a());
+  number("ldb", p.pitch_b(), p.row_b());
+  number("ldc", p.pitch_c(), p.n);
+  number("stride_a", p.stride_a, 0);
+  number("stride_b", p.stride_b, 0);
+  number("stride_c", p.stride_c, 0);
+  if (p.c != ElementType::f32) text += format_text(" c {}", to_string(p.c));
+  if (p.scaled) text += " scaled";
+  if (p.bias) text += " bias";
+  if (p.activation != GemmActivation::None) {
+    text += format_text(" {}", kGemmActivations[static_cast<std::size_t>(p.activation)].name);
+  }
+  if (p.residual) text += " residual";
+  number("alignment", p.alignment, 16);
+  number("c_alignment", p.c_alignment, 16);
+  return text;
+}
+
+namespace detail {
+
+void check_gemm_operands(const GemmProblem& problem, const GemmOperands& operands) {
+  if (problem.scaled || (operands.alpha == 1 && operands.beta == 0)) return;
+  Error error(Stage::Launch, "arguments",
+              "alpha is not 1 or beta not 0, but the problem is not scaled; set "
+              "GemmProblem::scaled");
+  error.kernel = "gemm";
+  throw error.refresh();
+}
+
+KernelKey gemm_key(const GemmProblem& p, std::uint64_t plan) noexcept {
+  const auto at = [](auto value, unsigned bit) { return static_cast<std::uint64_t>(value) << bit; };
+  const auto log2 = [](std::uint32_t alignment) {
+    return static_cast<std::uint64_t>(std::countr_zero(alignment | 16u));
+  };
+  const std::uint64_t options = at(p.type, 0) | at(p.c, 2) | at(p.transpose_a, 4) |
+                                at(p.transpose_b, 5) | at(p.scaled, 6) | at(p.bias, 7) |
+                                at(p.residual, 8) | at(p.activation, 9) | log2(p.alignment) << 11 |
+                                log2(p.c_alignment) << 14;
+  KernelKey key;
+  key.values = {at(p.n, 32) | p.k,
+                p.pitch_a(),
+                p.pitch_b(),
+                p.pitch_c() | options << 32,
+                p.stride_a | p.stride_b << 40,
+                p.stride_c | p.stride_b >> 24 << 40};
+  key.plan = plan;
+  return key;
+}
+
+void gemm_reference(const GemmProblem& p, HostOperands& host) {
+  HostOperands::Operand& c = host["c"];
+  c.magnitude.resize(c.values.size());
+  for (std::size_t i = 0; i < c.values.size(); ++i) c.magnitude[i] = std::abs(c.values[i]);
+  for (std::uint64_t matrix = 0; matrix < p.batch; ++matrix) {
+    for (std::uint64_t row = 0; row < p.m; ++row) {
+      const ReferenceRow sums(p, host, matrix, row);
+      for (std::uint64_t j = 0; j < p.n; ++j) {
+        const std::uint64_t at = matrix * p.step_c() + row * p.pitch_c() + j;
+        std::tie(c.values[at], c.magnitude[at]) = sums.output(host, c.values[at], at, j);
+      }
+    }
+  }
+}
+
+// The steps of the epilogue: a product, a fused one and three sums, then the activation.
+ErrorBound gemm_bound(const GemmProblem& problem, double sum) {
+  double relative = sum + 5 * kRounding;
+  if (problem.activation != GemmActivation::None) {
+    const std::string_view function = problem.activation == GemmActivation::Silu   ? "sigmoid"
+                                      : problem.activation == GemmActivation::Gelu ? "erf"
+                                                                                   : "tanh";
+    relative =
+        relative * kMaxSlope + (math_bound(function, Accuracy::Precise).ulp + 6) * 2 * kRounding;
+  }
+  return {.relative = relative, .absolute = 1e-36};
+}
+
+KernelCost gemm_cost(const GemmProblem& p) noexcept {
+  const std::uint64_t outputs = std::uint64_t{p.m} * p.n * p.batch;
+  const std::uint64_t a = std::uint64_t{p.m} * p.k * (p.stride_a == 0 ? 1 : p.batch);
+  const std::uint64_t b = std::uint64_t{p.n} * p.k * (p.stride_b == 0 ? 1 : p.batch);
+  const std::uint64_t more = (p.scaled ? 1u : 0u) + (p.residual ? 1u : 0u);
+  return {
+      .bytes_read = (a + b) * bytes(p.type) + (outputs * more + (p.bias ? p.n : 0u)) * bytes(p.c),
+      .bytes_written = outputs * bytes(p.c),
+      .flops = 2 * outputs * p.k};
+}
+
+}  // namespace detail
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,144 @@
+// tests/kernels/gemm_grid_test.cpp - the GEMM kernels on a grid of shapes
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "launcher/rig.hpp"
+#include "ptx/dice.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+constexpr int kEveryDay = 60;
+constexpr int kFull = 2400;
+constexpr std::uint32_t kSizes[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000};
+// Multiply-adds of a point: two sizes of 1000 only in a full run, all three never.
+constexpr std::uint64_t kEveryDayWork = 2'200'000;
+constexpr std::uint64_t kFullWork = 17'000'000;
+
+using Values = std::map<std::string, std::uint64_t>;
+
+struct Point {
+  const KernelDescription* kernel = nullptr;
+  Values values;
+  std::uint32_t offset = 0;
+  bool in_place = false;
+};
+
+template <class List>
+auto one_of(Dice& dice, const List& list) {
+  return list[dice.bits() % std::size(list)];
+}
+bool one_in(Dice& dice, unsigned n) { return dice.bits() % n == 0; }
+
+std::uint64_t max_of(const KernelDescription& kernel, std::string_view name) {
+  return kernel.parameters[parameter_index(kernel, name)].max;
+}
+
+void draw_sizes(Dice& dice, Values& v) {
+  do {
+    for (const char* name : {"m", "n", "k"}) v[name] = one_of(dice, kSizes);
+  } while (v["m"] * v["n"] * v["k"] > (full() ? kFullWork : kEveryDayWork));
+  v["ta"] = dice.bits() % 2;
+  v["tb"] = dice.bits() % 2;
+  const auto pitch = [&](const char* name, std::uint64_t row, bool always) {
+    if (always || one_in(dice, 4)) v[name] = row + dice.bits() % 17;
+  };
+  pitch("lda", v["ta"] != 0 ? v["m"] : v["k"], false);
+  pitch("ldb", v["tb"] != 0 ? v["k"] : v["n"], false);
+  pitch("ldc", v["n"], false);
+  if (!one_in(dice, 6)) return;
+  v["batch"] = 2 + dice.bits() % 2;
+  const auto matrix = [&](const char* ld, std::uint64_t row, std::uint64_t rows) {
+    return (v.count(ld) != 0 ? v[ld] : row) * rows + dice.bits() % 9;
+  };
+  const bool ta = v["ta"] != 0;
+  const bool tb = v["tb"] != 0;
+  if (one_in(dice, 2)) {
+    v["stride_a"] = ta ? matrix("lda", v["m"], v["k"]) : matrix("lda", v["k"], v["m"]);
+  }
+  if (one_in(dice, 2)) {
+    v["stride_b"] = tb ? matrix("ldb", v["k"], v["n"]) : matrix("ldb", v["n"], v["k"]);
+  }
+  if (one_in(dice, 2)) v["stride_c"] = matrix("ldc", v["n"], v["m"]);
+}
+
+Point draw(Dice& dice) {
+  Point point;
+  const bool tensor_cores = !one_in(dice, 5);
+  const char* plain = one_in(dice, 2) ? "gemm_naive" : "gemm_tiled";
+  point.kernel = &kernel_named(tensor_cores ? "gemm_mma" : plain);
+  Values& v = point.values;
+  draw_sizes(dice, v);
+  const bool any_type = !tensor_cores || one_in(dice, 4);
+  v["type"] = any_type ? dice.bits() % 3 : 1 + dice.bits() % 2;
+  v["c"] = dice.bits() % 3;
+  for (const char* name : {"scaled", "bias", "residual"}) v[name] = one_in(dice, 3) ? 1 : 0;
+  v["activation"] = one_in(dice, 3) ? dice.bits() % 4 : 0;
+  if (point.kernel->name == "gemm_mma") {
+    v["tile"] = dice.bits() % (max_of(*point.kernel, "tile") + 1);
+    v["stages"] = 2 + dice.bits() % 4;
+    // Splits divide the steps, which are complete.
+    if (one_in(dice, 6)) {
+      v["splits"] = 2 + dice.bits() % 3;
+      v["k"] = 32 * v["splits"] * (1 + dice.bits() % 3);
+      for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
+    }
+    v["align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
+    v["c_align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
+  } else if (point.kernel->name != "gemm_naive") {
+    v["tile"] = dice.bits() % (max_of(*point.kernel, "tile") + 1);
+  }
+  point.offset = dice.bits() % 2;
+  point.in_place = one_in(dice, 3);
+  return point;
+}
+
+std::vector<std::uint64_t> values_of(const Point& point) {
+  std::vector<std::uint64_t> values = point.kernel->default_values();
+  for (const auto& [name, value] : point.values) {
+    values[parameter_index(*point.kernel, name)] = value;
+  }
+  return values;
+}
+
+std::string text_of(const Point& point) {
+  std::string text(point.kernel->name);
+  for (const auto& [name, value] : point.values) {
+    text += " " + name + "=" + std::to_string(value);
+  }
+  return text + " offset " + std::to_string(point.offset) + (point.in_place ? " in place" : "");
+}
+
+}  // namespace
+
+TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding") {
+  const Rig rig;
+  Dice dice(seed());
+  const int points = kSanitized ? kEveryDay / 5 : count(kEveryDay, kFull);
+  std::map<std::string, std::pair<int, double>> worst;  // launches, largest error / bound
+  for (int i = 0; i < points; ++i) {
+    const Point point = draw(dice);
+    const std::vector<std::uint64_t> values = values_of(point);
+    const Verification result = verify(rig.launcher, rig.context, *point.kernel, values,
+                                       {.seed = static_cast<std::uint64_t>(i),
+                                        .offset = point.offset,
+                                        .in_place = point.in_place});
+    INFO(text_of(point) << ": " << result.error_text() << result.first_wrong
+                        << (result.findings.empty() ? "" : result.findings[0]));
+    CHECK(result.ok());
+    auto& [launches, share] = worst[std::string(point.kernel->name)];
+    ++launches;
+    share = std::max(share, result.worst_share);
+  }
+  for (const auto& [name, of_kernel] : worst) {
+    WARN(name << ": " << of_kernel.first << " points, largest error / bound " << of_kernel.second);
+    CHECK(of_kernel.second > 0);
+  }
+}
