@@ -63,7 +63,6 @@ struct BarrierUse {
   bool arrives = false;
   bool waits = false;
   std::uint32_t event = 0;
-  friend bool operator==(const BarrierUse&, const BarrierUse&) = default;
 };
 
 struct ThreadState {

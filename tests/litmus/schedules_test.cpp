@@ -134,3 +134,15 @@ TEST_CASE("falsification 77: a scope that is too narrow is reported, by text") {
         "(0,0,0) of block (0,0,0) at line 23; both access 4 bytes at 0x10000000104 (byte 4 of "
         "memory)\n");
 }
+
+TEST_CASE("reads alone have no scope that is too narrow") {
+  const Step load{Kind::Load, 0, 0, {Order::Relaxed, Scope::Cta}};
+  Schedules all;
+  for (const Placement& placement : placements(2)) {
+    EmulatedTest emulated(build({{{load}, {load}}}, placement), placement);
+    (void)emulated.run(0);
+    CHECK(findings_of(emulated.result()) == "");
+    all.run({{{load}, {load}}}, placement, 4);
+  }
+  CHECK(all.races == 0);
+}

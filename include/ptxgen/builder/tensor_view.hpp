@@ -90,6 +90,8 @@ struct Extents {
 [[nodiscard]] TensorData transposed(const TensorData& tensor, SourceLocation site);
 [[nodiscard]] TensorData sliced(const TensorData& tensor, std::size_t dim, const Extent& first,
                                 const Extent& size, SourceLocation site);
+[[nodiscard]] TensorData reshaped(const TensorData& tensor, std::span<const Extent> sizes,
+                                  SourceLocation site);
 [[nodiscard]] TensorData broadcasted(const TensorData& tensor, std::span<const Extent> sizes,
                                      SourceLocation site);
 void check_alignment(const TensorData& tensor, std::uint64_t bytes, SourceLocation site);
@@ -145,6 +147,11 @@ class TensorView {
   [[nodiscard]] TensorView slice_dim(std::size_t dim, const Extent& first, const Extent& size,
                                      Site site = Site::current()) const {
     return TensorView(detail::sliced(data_, dim, first, size, site));
+  }
+  /// The same elements in row-major order with other sizes. The view is contiguous and all sizes
+  /// are C++ integers, or only the first one is not and stays the first.
+  [[nodiscard]] TensorView reshape(detail::Extents sizes, Site site = Site::current()) const {
+    return TensorView(detail::reshaped(data_, sizes.all, site));
   }
   /// Read-only.
   [[nodiscard]] TensorView broadcast(detail::Extents sizes, Site site = Site::current()) const {

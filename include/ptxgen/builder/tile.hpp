@@ -70,6 +70,9 @@ struct TileOptions {
   Load load{};
 };
 
+/// How `TilePart::reduce` combines.
+enum class TileReduction : std::uint8_t { Add, Min, Max, And, Or, Xor };
+
 /// How a tile comes into shared memory.
 enum class Staging : std::uint8_t {
   Registers,  ///< a load and a store
@@ -173,9 +176,12 @@ template <class T>
     return k.template bitcast<T>(k.template constant<u64>(bits, site), site);
   } else if constexpr (T::kBits == 32) {
     return k.template bitcast<T>(k.template constant<u32>(bits, site), site);
-  } else {
-    static_assert(T::kBits == 16, "tiles with padding have elements of 16, 32 or 64 bits");
+  } else if constexpr (T::kBits == 16) {
     return k.template bitcast<T>(k.template constant<u16>(bits, site), site);
+  } else {
+    static_assert(T::kBits == 8, "tiles with padding have elements of 8 to 64 bits");
+    // `mov` has no 8-bit types.
+    return k.template cvt<T>(k.template constant<u16>(bits, site), {}, site);
   }
 }
 
@@ -189,30 +195,38 @@ template <class T>
   return {variable.core(), variable.reg()};
 }
 
-/// The words of an access of `count` elements T.
+/// A load or store of `elements`, which are destinations or sources.
+void emit_access(KernelBuilder& k, bool store, ptx::Modifier space, const Operand& pointer,
+                 std::span<const Operand> elements, ptx::Type type, const Load& how,
+                 SourceLocation site);
+
+/// An access of neighbouring elements T. PTX has no vectors of eight elements of 16 bits: they are
+/// four words of 32 bits, each packed or unpacked by a move.
 template <class T>
 void access(KernelBuilder& k, bool store, ptx::Modifier space, const Operand& pointer,
             std::span<const Value<T>> values, const Load& how, SourceLocation site) {
-  ModifierList modifiers;
-  if (!store) {
-    modifiers.add(how.cache);
-    modifiers.add_if(how.read_only, ptx::Modifier::nc);
-    modifiers.add(how.l1);
-    modifiers.add(how.prefetch);
-  }
-  modifiers.add(space);
-  if (values.size() == 2) modifiers.add(ptx::Modifier::v2);
-  if (values.size() == 4) modifiers.add(ptx::Modifier::v4);
-  modifiers.add(T::kMemoryType);
   std::vector<Operand> elements;
   for (const Value<T>& value : values) elements.emplace_back(value, site);
-  const Operand data =
-      values.size() == 1 ? elements[0] : Operand(Vec(std::span<const Operand>(elements)));
-  const Operand operands[] = {store ? pointer : data, store ? data : pointer};
-  k.emit(store           ? ptx::Op::st
-         : how.read_only ? ptx::Op::ld_nc
-                         : ptx::Op::ld,
-         std::span<const ptx::Modifier>(modifiers.values.data(), modifiers.count), operands, site);
+  if (T::kBits != 16 || values.size() != 8) {
+    emit_access(k, store, space, pointer, elements, T::kMemoryType, how, site);
+    return;
+  }
+  std::vector<Value<u32>> words;
+  std::vector<Operand> all;
+  for (std::size_t i = 0; i < 4; ++i) {
+    words.push_back(k.template undefined<u32>(site));
+    all.emplace_back(words[i], site);
+  }
+  const auto move = [&](std::size_t i) {
+    const Operand pair(Vec(std::span<const Operand>(elements).subspan(2 * i, 2)));
+    const Operand operands[] = {store ? all[i] : pair, store ? pair : all[i]};
+    const ptx::Modifier type[] = {ptx::Modifier::type_b32};
+    k.emit(store ? ptx::Op::mov_pack_b32_2 : ptx::Op::mov_unpack_b32_2,
+           std::span<const ptx::Modifier>(type), operands, site);
+  };
+  for (std::size_t i = 0; store && i < 4; ++i) move(i);
+  emit_access(k, store, space, pointer, all, ptx::Type::b32, how, site);
+  for (std::size_t i = 0; !store && i < 4; ++i) move(i);
 }
 
 [[nodiscard]] SharedTileData make_shared_tile(KernelBuilder& k, const PointerData& base,
@@ -326,7 +340,7 @@ class TilePart {
   void store(const Values& values, Site site = Site::current()) {
     static_assert(detail::kSame<detail::ElementOf<std::remove_cvref_t<decltype(values[0])>>, T>,
                   "a tile stores values or variables of its own element type");
-    check_stored(values.size(), site);
+    check_stored("store_tile", values.size(), site);
     std::size_t n = 0;
     for (const detail::TilePlace& place :
          part_.places(Dims::filled(part_.plan().tile.size(), 0), site)) {
@@ -336,6 +350,22 @@ class TilePart {
       }
       n += part_.plan().vector;
       store_place(place, some, site);
+    }
+  }
+
+  /// Combines the tensor's elements with values as `store` takes them: `red.relaxed` of a scope,
+  /// one for each element.
+  template <TileReduction kHow, class Values>
+  void reduce(const Values& values, Scope scope, Site site = Site::current()) {
+    static_assert(detail::kSame<detail::ElementOf<std::remove_cvref_t<decltype(values[0])>>, T>,
+                  "a tile is combined with values or variables of its own element type");
+    check_stored("reduce_tile", values.size(), site);
+    std::size_t n = 0;
+    for (const detail::TilePlace& place :
+         part_.places(Dims::filled(part_.plan().tile.size(), 0), site)) {
+      for (std::uint32_t i = 0; i < part_.plan().vector; ++i, ++n) {
+        reduce_place<kHow>(place, i, detail::stored_value(values[n]), scope, site);
+      }
     }
   }
 
@@ -371,7 +401,10 @@ class TilePart {
   TilePart(TileGroup* group, detail::PartData part)
       : group_(group), part_(static_cast<detail::PartData&&>(part)) {}
   [[nodiscard]] KernelBuilder& k() const noexcept { return part_.builder(); }
-  void check_stored(std::size_t count, Site site);
+  void check_stored(const char* what, std::size_t count, Site site);
+  template <TileReduction kHow>
+  void reduce_place(const detail::TilePlace& place, std::uint32_t element, const Value<T>& value,
+                    Scope scope, Site site);
   void load_place(const detail::TilePlace& place, RegisterTile<T>& all, Site site);
   void store_place(const detail::TilePlace& place, const RegisterTile<T>& values, Site site);
   void to_shared(const detail::TilePlace& place, const RegisterTile<T>& values, Site site);
@@ -382,11 +415,11 @@ class TilePart {
 };
 
 template <class T>
-void TilePart<T>::check_stored(std::size_t count, Site site) {
+void TilePart<T>::check_stored(const char* what, std::size_t count, Site site) {
   if (part_.grid().tensor.layout.read_only() ||
       part_.grid().tensor.layout.overlap() == Overlap::Some) {
     try {
-      part_.grid().tensor.layout.require_writable("store_tile");
+      part_.grid().tensor.layout.require_writable(what);
     } catch (const Error& error) {
       k().refuse(error.code, error.message, site);
     }
@@ -436,6 +469,28 @@ void TilePart<T>::store_place(const detail::TilePlace& place, const RegisterTile
     k().guarded(In<pred>(place.in_range, site), store);
   } else {
     store();
+  }
+}
+
+template <class T>
+template <TileReduction kHow>
+void TilePart<T>::reduce_place(const detail::TilePlace& place, std::uint32_t element,
+                               const Value<T>& value, Scope scope, Site site) {
+  if (place.never) return;
+  const Ptr<T> at = Ptr<T>(place.pointer) + static_cast<int>(element);
+  const Atomic how{Order::relaxed, scope};
+  const auto reduce = [&] {
+    if constexpr (kHow == TileReduction::Add) k().red_add(at, value, how, site);
+    if constexpr (kHow == TileReduction::Min) k().red_min(at, value, how, site);
+    if constexpr (kHow == TileReduction::Max) k().red_max(at, value, how, site);
+    if constexpr (kHow == TileReduction::And) k().red_and(at, value, how, site);
+    if constexpr (kHow == TileReduction::Or) k().red_or(at, value, how, site);
+    if constexpr (kHow == TileReduction::Xor) k().red_xor(at, value, how, site);
+  };
+  if (place.guarded) {
+    k().guarded(In<pred>(place.in_range, site), reduce);
+  } else {
+    reduce();
   }
 }
 
@@ -509,7 +564,7 @@ void TilePart<T>::stage(Staging staging, Site site) {
 
 template <class T>
 void TilePart<T>::unstage(Site site) {
-  check_stored(part_.plan().offsets().size() * part_.plan().vector, site);
+  check_stored("store_tile", part_.plan().offsets().size() * part_.plan().vector, site);
   const std::vector<detail::TilePlace> places =
       part_.places(Dims::filled(part_.plan().tile.size(), 0), site);
   std::vector<RegisterTile<T>> loaded;

@@ -172,6 +172,15 @@ class TokenProgram {
     return token;
   }
 
+  /// Combines a tile of a view with values, as `TilePart::reduce<kHow>`: relaxed, with a scope.
+  template <auto kHow, class T, class Values>
+  Token reduce_view(TilePart<T>& part, const Values& values, const TokenUse& use,
+                    Site site = Site::current()) {
+    const Token token = record(tile::TokenAccess::Reduce, use, type_name<T>(), 1, false, site);
+    part.template reduce<kHow>(values, scope(use), site);
+    return token;
+  }
+
   /// The program in the form of `tile::verify_tokens`, each operation with its C++ line.
   [[nodiscard]] std::string text() const;
   /// The C++ call that gave the token.

@@ -207,8 +207,8 @@ std::uint32_t PartData::State::widest(std::size_t fast) const {
   for (std::size_t i = 0; i < grid_.tile.size(); ++i) {
     if (i != fast) row.stride_divisor = std::gcd(row.stride_divisor, stride_of(i).divisor());
   }
-  // PTX has vectors of more than 4 elements for few targets only.
-  return std::min(tile::vector_elements(row), 4u);
+  // PTX has vectors of more than 4 elements for few targets only; 16 bits are accessed in pairs.
+  return std::min(tile::vector_elements(row), row.element_bytes == 2 ? 8u : 4u);
 }
 
 void PartData::State::spread_vector(SourceLocation site) {
@@ -684,6 +684,28 @@ PointerData PartData::State::shared_at(const Dims& offset, std::uint32_t n, Sour
 }
 
 // ---- what the header knows
+
+void emit_access(KernelBuilder& k, bool store, ptx::Modifier space, const Operand& pointer,
+                 std::span<const Operand> elements, ptx::Type type, const Load& how,
+                 SourceLocation site) {
+  ModifierList modifiers;
+  if (!store) {
+    modifiers.add(how.cache);
+    modifiers.add_if(how.read_only, ptx::Modifier::nc);
+    modifiers.add(how.l1);
+    modifiers.add(how.prefetch);
+  }
+  modifiers.add(space);
+  if (elements.size() == 2) modifiers.add(ptx::Modifier::v2);
+  if (elements.size() == 4) modifiers.add(ptx::Modifier::v4);
+  modifiers.add(type);
+  const Operand data = elements.size() == 1 ? elements[0] : Operand(Vec(elements));
+  const Operand operands[] = {store ? pointer : data, store ? data : pointer};
+  k.emit(store           ? ptx::Op::st
+         : how.read_only ? ptx::Op::ld_nc
+                         : ptx::Op::ld,
+         std::span<const ptx::Modifier>(modifiers.values.data(), modifiers.count), operands, site);
+}
 
 PartData::PartData(const TileGroup& group, const GridData& grid, std::span<const Extent> index,
                    const TileOptions& options, SourceLocation site)

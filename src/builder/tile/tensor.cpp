@@ -132,6 +132,40 @@ TensorData sliced(const TensorData& tensor, std::size_t dim, const Extent& first
   return view;
 }
 
+TensorData reshaped(const TensorData& tensor, std::span<const Extent> sizes, SourceLocation site) {
+  KernelBuilder& k = *tensor.k;
+  const Dims to = constants(sizes);
+  const auto refuse = [&](std::string_view rule, std::string_view cure) {
+    k.refuse("view", format_text("reshape to {}; rule: {}; cure: {}", to.text(), rule, cure), site);
+  };
+  if (tensor.layout.read_only()) {
+    refuse("a broadcast has the shape that it was repeated to", "reshape before the broadcast");
+  }
+  // With rows of the launch's number in both, the shapes of a row are compared.
+  const bool rows = !sizes.empty() && !sizes[0].is_constant() && tensor.layout.rank() != 0 &&
+                    !tensor.sizes[0].is_constant() &&
+                    tensor.sizes[0].value().reg() == sizes[0].value().reg();
+  const auto is_dynamic = [](const Extent& size) { return !size.is_constant(); };
+  const std::span<const Extent> old(tensor.sizes.data(), tensor.layout.rank());
+  if (std::ranges::any_of(sizes.subspan(rows ? 1 : 0), is_dynamic) ||
+      std::ranges::any_of(old.subspan(rows ? 1 : 0), is_dynamic)) {
+    refuse("of the sizes only the first may be a value of the kernel, and stays the first",
+           "give C++ integers, or a view of the new shape");
+  }
+  checked(k, site, [&] {
+    if (!rows || !tensor.layout.is_contiguous()) {
+      (void)tensor.layout.reshape(to);
+      return;
+    }
+    Dims row = to;
+    row[0] = 1;
+    (void)tensor.layout.slice_dim(0, 0, 1).reshape(row);
+  });
+  TensorData view = make_tensor(tensor.base, tensor.bytes, sizes, {}, site);
+  view.alignment = tensor.alignment;
+  return view;
+}
+
 TensorData broadcasted(const TensorData& tensor, std::span<const Extent> sizes,
                        SourceLocation site) {
   TensorData view = tensor;

@@ -120,10 +120,11 @@ Token TokenProgram::record(tile::TokenAccess access, const TokenUse& use, std::s
     definitions += format_text("%a{}_{} : {}\n", id, i, type);
     operands += format_text(", %a{}_{}", id, i);
   }
-  const bool gives = access != tile::TokenAccess::Store;
+  const bool reduces = access == tile::TokenAccess::Reduce;
+  const bool gives = access != tile::TokenAccess::Store && !reduces;
   std::string text = format_text(
       "{}{}%t{} = {}{} {} {}", definitions, gives ? format_text("%v{}, ", id) : std::string(), id,
-      tile::to_string(access), access == tile::TokenAccess::Rmw ? " add" : "", operands,
+      tile::to_string(access), access == tile::TokenAccess::Rmw || reduces ? " add" : "", operands,
       tile::to_string(use.order));
   if (use.scope != TokenScope::None) text += format_text(" {}", tile::to_string(use.scope));
   if (use.after != nullptr) text += format_text(" after %t{}", use.after->id_);
