@@ -7,9 +7,11 @@
 
 #include "launcher/rig.hpp"
 #include "ptxgen/analysis.hpp"
+#include "ptxgen/check.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
 #include "support/half.hpp"
 #include "support/harness.hpp"
 
@@ -196,6 +198,64 @@ GemmMma changed(void (*change)(GemmMma&)) {
 
 }  // namespace
 
+namespace {
+
+// In tiles of 16 and 32, and on tensor cores.
+void check_shape(std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+  const Rig rig;
+  for (const char* name : {"gemm_tiled", "gemm_mma"}) {
+    const KernelDescription& kernel = kernel_named(name);
+    for (const std::uint64_t tile : {0u, 1u}) {
+      std::vector<std::uint64_t> values = kernel.default_values();
+      values[parameter_index(kernel, "m")] = m;
+      values[parameter_index(kernel, "n")] = n;
+      values[parameter_index(kernel, "k")] = k;
+      // Of gemm_mma the two smallest.
+      const std::size_t at = parameter_index(kernel, "tile");
+      values[at] = kernel.parameters[at].max - tile;
+      const Verification result = verify(rig.launcher, rig.context, kernel, values);
+      INFO(name << ", " << result.shape << ": " << result.error_text() << result.first_wrong);
+      CHECK(result.ok());
+      CHECK(result.compared == std::uint64_t{m} * n);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("falsification 107: 17 rows in tiles of 16") { check_shape(17, 40, 50); }
+TEST_CASE("falsification 108: 33 columns in tiles of 32") { check_shape(20, 33, 50); }
+TEST_CASE("falsification 109: one row") { check_shape(1, 70, 33); }
+TEST_CASE("falsification 110: one column") { check_shape(70, 1, 33); }
+
+namespace {
+
+// The text with a statement that ends threads in front of the first barrier of the k loop.
+std::string with_early_exit(const ptx::Module& module) {
+  std::string text = ptx::print(module);
+  const std::size_t barrier = text.find("bar.sync 0;");
+  REQUIRE(barrier != std::string::npos);
+  text.insert(barrier,
+              "{\n.reg .u32 %early;\n.reg .pred %ends;\nmov.u32 %early, %tid.x;\n"
+              "setp.gt.u32 %ends, %early, 5;\n@%ends exit;\n}\n");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("falsification 104, 114: the barriers of the k loops are reached by all threads") {
+  GemmTiled tiled;
+  GemmMma mma;
+  tiled.problem = mma.problem = {.m = 100, .n = 90, .k = 200};
+  for (const ptx::Module& module :
+       {tiled.build(ptx::target("sm_90")).module(), mma.build(ptx::target("sm_90")).module()}) {
+    CHECK(gates::barrier_safety(module).empty());
+    const std::vector<Finding> found = gates::barrier_safety(ptx::parse(with_early_exit(module)));
+    REQUIRE(found.size() >= 1);
+    CHECK(found[0].rule == "exited-before-barrier");
+  }
+}
+
 TEST_CASE("what a GEMM cannot be is refused by name") {
   CHECK(refusal(changed([](GemmMma& g) { g.problem.lda = 511; })) ==
         "bad-problem: lda is 511; it may be 0 or 512, the elements of a row, to 2147483648");
@@ -242,5 +302,9 @@ TEST_CASE("copies are as wide as alignment, pitch and stride allow") {
   kernel.problem.stride_b = 4;
   CHECK(kernel.load_bytes_b() == 8);
   kernel.problem.alignment = 4;
+  CHECK(kernel.load_bytes_b() == 4);
+  // An element at least.
+  kernel.problem.alignment = 2;
+  kernel.problem.type = ElementType::f32;
   CHECK(kernel.load_bytes_b() == 4);
 }

@@ -45,8 +45,8 @@ std::uint32_t output_bytes(const GemmTileShape& shape) {
 
 // The widest load that alignment, pitch and stride allow.
 std::uint32_t load_bytes(const GemmProblem& problem, std::uint64_t pitch, std::uint64_t stride) {
-  std::uint64_t bytes = std::min(problem.alignment, 16u);
   const std::uint32_t element = ptxgen::bytes(problem.type);
+  std::uint64_t bytes = std::clamp(problem.alignment, element, 16u);
   while (bytes > element && (pitch * element % bytes != 0 || stride * element % bytes != 0)) {
     bytes /= 2;
   }
