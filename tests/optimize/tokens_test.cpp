@@ -90,6 +90,9 @@ TEST_CASE("a barrier stays where two threads access the same bytes and one write
   CHECK(between(kNext, kOwn) == "[conflict]");
   CHECK(between(kOwn, "st.shared.u32 [%r4], %r9;") == "[conflict]");
   CHECK(between("st.global.u32 [%rd2], %r9;", "ld.global.u32 %r20, [%rd3];") == "[conflict]");
+  // A variable by its name.
+  CHECK(between(kOwn, "ld.shared.u32 %r20, [s];") == "[conflict]");
+  CHECK(between(kOwn, "ld.shared.u32 %r20, [s+256];") == "orders-nothing");
   // One byte of the four.
   CHECK(between(kOwn, "ld.shared.u8 %r20, [%r4+3];") == "[conflict]");
   CHECK(between("st.shared.v2.u32 [%r10], {%r9, %r9};", "ld.shared.u32 %r20, [%r10+4];") ==
