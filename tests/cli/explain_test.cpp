@@ -153,6 +153,24 @@ TEST_CASE("explain shows both sides of a copy") {
   CHECK(contains(text.out, "    coalesced: a copy of 16*n bytes begins at a sector, 100 %\n"));
 }
 
+TEST_CASE("explain says why each barrier is there or went") {
+  TemporaryDirectory folder;
+  const std::string file = folder.file("k.ptx");
+  write_file(file,
+             ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+             ".reqntid 64\n{\n  .reg .b32 %r<4>;\n  .shared .b32 s[64];\n"
+             "  mov.u32 %r1, %tid.x;\n  mov.u32 %r2, s;\n  mad.lo.u32 %r3, %r1, 4, %r2;\n"
+             "  st.shared.u32 [%r3], %r1;\n  bar.sync 0;\n  ld.shared.u32 %r1, [%r3];\n"
+             "  bar.sync 0;\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n");
+  const auto text = ptxgen_program({"explain", file, "--passes", "tokens"});
+  INFO(text.out);
+  CHECK(contains(text.out, "tokens: changed, 1 ordered-elsewhere, refused 1 conflict, "));
+  CHECK(contains(text.out,
+                 "'bar.sync 0' is removed: what it orders is ordered without it; 'st.shared.u32 "
+                 "[%r3], %r1' in line 12 stays before 'ld.shared.u32 %r1, [s]' in line 16 by "
+                 "'bar.sync 0' in line 15 [ordered-elsewhere]\n"));
+}
+
 TEST_CASE("wrong calls of explain say what is possible") {
   TemporaryDirectory folder;
   const std::string file = folder.file("two.ptx");

@@ -90,6 +90,9 @@ TEST_CASE("a barrier stays where two threads access the same bytes and one write
   CHECK(between(kNext, kOwn) == "[conflict]");
   CHECK(between(kOwn, "st.shared.u32 [%r4], %r9;") == "[conflict]");
   CHECK(between("st.global.u32 [%rd2], %r9;", "ld.global.u32 %r20, [%rd3];") == "[conflict]");
+  // A variable by its name.
+  CHECK(between(kOwn, "ld.shared.u32 %r20, [s];") == "[conflict]");
+  CHECK(between(kOwn, "ld.shared.u32 %r20, [s+256];") == "orders-nothing");
   // One byte of the four.
   CHECK(between(kOwn, "ld.shared.u8 %r20, [%r4+3];") == "[conflict]");
   CHECK(between("st.shared.v2.u32 [%r10], {%r9, %r9};", "ld.shared.u32 %r20, [%r10+4];") ==
@@ -125,7 +128,8 @@ TEST_CASE("what is not known conflicts") {
   CHECK(between("ld.shared.u32 %r21, [%r3];\nand.b32 %r21, %r21, 252;\nadd.u32 %r21, %r21, %r10;",
                 "st.shared.u32 [%r21], %r9;") == "[may-conflict]");
   // Dynamic shared memory begins at one place, whatever its name.
-  CHECK(between("st.shared.u32 [d0], %r9;", "ld.shared.u32 %r20, [d1];") != "orders-nothing");
+  CHECK(between("mov.u32 %r21, d0;\nst.shared.u32 [%r21], %r9;",
+                "mov.u32 %r22, d1;\nld.shared.u32 %r20, [%r22];") == "[may-conflict]");
   // A generic address.
   CHECK(between("cvta.shared.u64 %rd7, %rd0;\nst.u32 [%rd7], %r9;", kNext) == "[may-conflict]");
   // Rows of matrices.

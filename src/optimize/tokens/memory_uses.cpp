@@ -164,8 +164,10 @@ analysis::OverlapAnswer Conflicts::overlap(const AffineForm& first, std::uint32_
 
 AffineForm Conflicts::address(const MemoryUse& use) const {
   const Function& function = facts_.function();
-  return facts_.affine().of(use.statement,
-                            function.operands_of(function.body[use.statement])[use.operand]);
+  AffineForm form = facts_.affine().of(
+      use.statement, function.operands_of(function.body[use.statement])[use.operand]);
+  // Addresses of the window fit 32 bits, whatever names them.
+  return use.space == Space::Shared ? analysis::resized(form, 32) : form;
 }
 
 const Variable* Conflicts::variable(const AffineForm& address) const {
