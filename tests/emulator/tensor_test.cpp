@@ -241,6 +241,9 @@ TEST_CASE("tensor load: 1 to 5 dimensions, all swizzles, boxes over the edges") 
     check_load(map_of({256, 64}, {swizzle / 2, 32}, swizzle), {16, 40}, random);
     check_load(map_of({100, 9, 5}, {swizzle / 2, 4, 4}, swizzle), {96, 7, -2}, random);
   }
+  // Rows narrower than the swizzle are padded to it.
+  check_load(map_of({100, 20}, {16, 8}, 128), {8, 2}, random);
+  check_load(map_of({100, 20, 3}, {8, 4, 2}, 64), {96, 17, 0}, random);
   for (const ptx::Type type : {ptx::Type::u8, ptx::Type::s32, ptx::Type::f64, ptx::Type::f32}) {
     check_load(map_of({70, 20}, {16, 8}, 0, type), {60, 15}, random);
   }

@@ -367,13 +367,13 @@ u64 nan_of(Type type) {
   }
 }
 
-void flush_subnormals(std::byte* data, u32 bytes) {
-  for (u32 i = 0; i + 4 <= bytes; i += 4) {
-    u32 bits = 0;
-    std::memcpy(&bits, data + i, 4);
+void flush_subnormals(std::byte (&data)[kBulkUnit]) {
+  u32 words[kBulkUnit / 4];
+  std::memcpy(words, data, sizeof words);
+  for (u32& bits : words) {
     if ((bits & 0x7f800000) == 0) bits &= 0x80000000;
-    std::memcpy(data + i, &bits, 4);
   }
+  std::memcpy(data, words, sizeof words);
 }
 
 double from_bits(Type type, u64 bits) {
@@ -493,7 +493,7 @@ void load_box(Cta& target, const TensorBox& box) {
     } else {
       const std::byte* const from = box.space->host(run.global);
       by_pieces(run.bytes, [&](u32 done, u32 part) { load_bytes(data + done, from + done, part); });
-      if (box.flush) flush_subnormals(data, run.bytes);
+      if (box.flush) flush_subnormals(data);
     }
     by_pieces(run.bytes, [&](u32 done, u32 part) {
       store_bytes(target.shared + run.shared + done, data + done, part);

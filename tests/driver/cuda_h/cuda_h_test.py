@@ -73,7 +73,7 @@ for name, body in enums:
     numbers += re.findall(r"(\w+) =", body)
 rows += [f"PTXGEN_NUMBER({name})" for name in numbers if name not in ("name", "value")]
 
-structs = re.findall(r"\n(?:struct|union) (\w+) \{\n(.*?)\n\};", api, re.DOTALL)
+structs = re.findall(r"\n(?:struct|union) (?:alignas\(\d+\) )?(\w+) \{\n(.*?)\n\};", api, re.DOTALL)
 for name, body in structs:
     twins.append(f"PTXGEN_TWIN({name}, ::{name})")
     rows.append(f"PTXGEN_STRUCT({name})")

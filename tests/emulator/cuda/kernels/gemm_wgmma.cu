@@ -7,7 +7,7 @@ struct alignas(64) Map {
   unsigned char bytes[128];
 };
 
-constexpr int kStages = 3, kTile = 64;
+constexpr int kStages = 2, kTile = 64;
 
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
