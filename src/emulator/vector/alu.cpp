@@ -57,6 +57,9 @@ Alu integer(const LaneOp& op) {
     case Op::max:
       if (ptx::bits(type) != 32) return Alu::None;
       return is_signed(type) ? Alu::MaxS32 : Alu::MaxU32;
+    case Op::bfe:
+      if (ptx::bits(type) != 32) return Alu::None;
+      return is_signed(type) ? Alu::BfeS32 : Alu::BfeU32;
     case Op::dp4a:
       if (is_signed(type)) return is_signed(op.type2) ? Alu::Dp4aSS : Alu::Dp4aSU;
       return is_signed(op.type2) ? Alu::Dp4aUS : Alu::Dp4aUU;
@@ -242,6 +245,16 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.source = {detail.sources[0].offset, detail.sources[1].offset, chooser.offset};
     step.immediate = chooser.negated ? 0xffffffffu : 0;
     return made.select(detail.results[0].lane_bytes);
+  }
+  if (op.op == Op::lop3) {
+    if (detail.sources.size() != 4 || !whole(detail.results[0])) return nullptr;
+    for (const Slot& slot : detail.sources) {
+      if (!whole(slot)) return nullptr;
+    }
+    step.result = detail.results[0].offset;
+    for (std::size_t i = 0; i < 3; ++i) step.source[i] = detail.sources[i].offset;
+    step.immediate = detail.sources[3].offset;
+    return made.lookup();
   }
   Alu which = integer(op);
   if (which == Alu::None) which = logic(op);
