@@ -30,7 +30,7 @@ Access access(const Function& function, std::uint32_t statement, Register reg) {
   return found;
 }
 
-// Whether a path leads from after the statement to a read, past no whole write.
+// Whether a path leads from after the statement to a read, past no full write.
 bool live(const Function& function, const Cfg& cfg, Register reg, std::uint32_t statement) {
   std::vector<bool> seen(cfg.exit() + std::size_t{1}, false);
   struct Place {

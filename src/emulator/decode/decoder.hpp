@@ -45,8 +45,8 @@ class DecidingRegisters {
 };
 
 /// The registers that share places of the frame with others, since they never hold values at the
-/// same time: a small frame stays in the processor's first cache. A register that may be read before
-/// it is written has a place of its own.
+/// same time: a small frame stays in the processor's first cache. A register that may be read
+/// before it is written has a place of its own.
 class SharedPlaces {
  public:
   SharedPlaces() = default;

@@ -223,7 +223,7 @@ bool fits_source(Alu which, const Slot& slot) {
 
 Handler vector_handler(const LaneDetail& detail, Step& step) {
   const LaneOp& op = detail.op;
-  const IsaHandlers& made = handlers(best_isa());
+  const IsaHandlers& isa = handlers(best_isa());
   Compare compare{};
   CompareType type{};
   if (comparison(op, compare, type)) {
@@ -232,7 +232,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.source[1] = detail.sources[1].offset;
     step.result = detail.results[0].offset;
     step.source[2] = detail.results.size() > 1 ? detail.results[1].offset : kNoIndex;
-    return made.compare(compare, type);
+    return isa.compare(compare, type);
   }
   if (op.op == Op::selp) {
     const Slot& chooser = detail.sources[2];
@@ -244,7 +244,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.result = detail.results[0].offset;
     step.source = {detail.sources[0].offset, detail.sources[1].offset, chooser.offset};
     step.immediate = chooser.negated ? 0xffffffffu : 0;
-    return made.select(detail.results[0].lane_bytes);
+    return isa.select(detail.results[0].lane_bytes);
   }
   if (op.op == Op::lop3) {
     if (detail.sources.size() != 4 || !whole(detail.results[0])) return nullptr;
@@ -254,7 +254,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.result = detail.results[0].offset;
     for (std::size_t i = 0; i < 3; ++i) step.source[i] = detail.sources[i].offset;
     step.immediate = detail.sources[3].offset;
-    return made.lookup();
+    return isa.lookup();
   }
   Alu which = integer(op);
   if (which == Alu::None) which = logic(op);
@@ -277,7 +277,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
   for (std::size_t i = 0; i < 3; ++i) {
     step.source[i] = detail.sources[std::min(i, detail.sources.size() - 1)].offset;
   }
-  return made.alu(which);
+  return isa.alu(which);
 }
 
 std::string_view vector_isa() noexcept { return name(best_isa()); }

@@ -11,9 +11,11 @@ constexpr IsaHandlers kBaseline = {&isa_baseline::alu_handler, &isa_baseline::co
                                    &isa_baseline::hot_memory_handler};
 #if defined(PTXGEN_ISA_X86)
 constexpr IsaHandlers kAvx2 = {&isa_avx2::alu_handler, &isa_avx2::compare_handler,
-                               &isa_avx2::select_handler, &isa_avx2::lookup_handler, &isa_avx2::hot_memory_handler};
+                               &isa_avx2::select_handler, &isa_avx2::lookup_handler,
+                               &isa_avx2::hot_memory_handler};
 constexpr IsaHandlers kAvx512 = {&isa_avx512::alu_handler, &isa_avx512::compare_handler,
-                                 &isa_avx512::select_handler, &isa_avx512::lookup_handler, &isa_avx512::hot_memory_handler};
+                                 &isa_avx512::select_handler, &isa_avx512::lookup_handler,
+                                 &isa_avx512::hot_memory_handler};
 #endif
 
 }  // namespace
