@@ -143,14 +143,14 @@ TEST_CASE("live ranges begin and end where a register is live or named") {
     for (std::uint32_t r = 0; r < index.size(); ++r) {
       LiveRange wanted;
       for (std::uint32_t s = 0; s < function.body.size(); ++s) {
-        const Access here = access(function, s, index[r]);
+        const auto [read, written, full] = access(function, s, index[r]);
         const std::uint32_t block = cfg.block_of(s);
         const bool reachable = cfg.reachable(block);
         // Live before the first statement of a block: read in it, or live after it and not written.
         const bool enters = s == cfg.blocks()[block].first && reachable &&
-                            (here.read || (live(function, cfg, index[r], s) && !here.whole));
+                            (read || (live(function, cfg, index[r], s) && !full));
         const bool leaves = reachable && live(function, cfg, index[r], s);
-        if (!here.read && !here.written && !enters && !leaves) continue;
+        if (!read && !written && !enters && !leaves) continue;
         wanted.first = std::min(wanted.first, s);
         wanted.last = std::max(wanted.last, s);
       }
