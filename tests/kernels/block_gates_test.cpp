@@ -7,6 +7,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
