@@ -34,6 +34,7 @@ class Groups {
 
   [[nodiscard]] std::span<const Use> uses(std::uint32_t reg) const { return uses_.of(reg); }
   // Of the group that was solved last, by its registers' places in it.
+  [[nodiscard]] std::uint64_t live_in(std::uint32_t block) const { return live_in_[block]; }
   [[nodiscard]] std::uint64_t live_out(std::uint32_t block) const { return live_out_[block]; }
   [[nodiscard]] std::span<const std::uint32_t> blocks() const { return blocks_; }
 
@@ -264,6 +265,36 @@ RegisterSet live_after(const Function& function, const Cfg& cfg, const RegisterI
     }
   }
   return set;
+}
+
+std::vector<LiveRange> live_ranges(const Function& function, const Cfg& cfg,
+                                   const RegisterIndex& index) {
+  std::vector<LiveRange> ranges(index.size());
+  const auto include = [](LiveRange& range, std::uint32_t statement) {
+    range.first = std::min(range.first, statement);
+    range.last = std::max(range.last, statement);
+  };
+  Groups groups(function, cfg, index);
+  for (std::uint32_t first = 0; first < index.size(); first += 64) {
+    const std::uint32_t end = std::min(index.size(), first + 64);
+    groups.solve(first, end);
+    for (std::uint32_t reg = first; reg < end; ++reg) {
+      for (const Use& use : groups.uses(reg)) include(ranges[reg], use.statement);
+    }
+    const auto include_all = [&](std::uint64_t live, std::uint32_t statement) {
+      for (; live != 0; live &= live - 1) {
+        include(ranges[first + static_cast<std::uint32_t>(std::countr_zero(live))], statement);
+      }
+    };
+    for (const std::uint32_t number : groups.blocks()) {
+      if (number == cfg.exit()) continue;
+      const Block& block = cfg.blocks()[number];
+      if (block.first == block.end) continue;
+      include_all(groups.live_in(number), block.first);
+      include_all(groups.live_out(number), block.end - 1);
+    }
+  }
+  return ranges;
 }
 
 std::string to_text(const Liveness& liveness, const Cfg& cfg, const Module& module,

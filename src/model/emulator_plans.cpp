@@ -24,12 +24,15 @@ std::uint32_t repacked_rows_of(ElementType weights) {
 
 bool can_run(const GemvGroup& group, const ptx::Target& target) {
   try {
-    for (std::uint32_t i = 0; i < group.matrices(); ++i) check(group.plan(i), target);
+    group.check_layout(target);
     return true;
   } catch (const Error&) {
     return false;
   }
 }
+
+// Blocks that keep the host's threads busy to the end of a launch.
+constexpr std::uint32_t kMinLaneBlocks = 8;
 
 }  // namespace
 
@@ -47,6 +50,14 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.chunk_steps = static_cast<std::uint32_t>(plan.steps());
   plan.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.strips(), kBlocks));
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
+}
+
+std::uint32_t lane_rows(GemvGroup group, const ptx::Target& target) {
+  // With more rows a lane reads x less often.
+  for (group.lane_rows = 4; group.lane_rows > 1; group.lane_rows /= 2) {
+    if (can_run(group, target) && group.geometry().grid.x >= kMinLaneBlocks) break;
+  }
+  return can_run(group, target) ? group.lane_rows : 0;
 }
 
 std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target) {

@@ -12,6 +12,9 @@ class EmulatorPlans final : public GemvPlanSource {
   [[nodiscard]] std::optional<TunedGemv> find(const GemvProblem& problem) const override;
 };
 
+/// Rows of a lane (`GemvGroup::lane_rows`) for the group; 0 if its matrices do not allow that.
+[[nodiscard]] std::uint32_t lane_rows(GemvGroup group, const ptx::Target& target);
+
 /// The most rows for each warp with which the target can run the group.
 [[nodiscard]] std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target);
 

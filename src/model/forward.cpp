@@ -79,6 +79,10 @@ class Pass {
   // y = W x for every row.
   void multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
                 std::initializer_list<Tap> taps = {});
+  // y = W x for one row.
+  void multiply_row(const Step& step, const Matrix& w, DeviceSpan<f32> x, DeviceSpan<f32> y,
+                    std::initializer_list<Tap> taps);
+  void suit_emulator(GemvGroup& group) const;
   void normalise(const Step& step, const Buffer<f32>& x, const Buffer<f32>& y, DeviceRange weight,
                  std::initializer_list<Tap> taps = {});
   [[nodiscard]] DeviceRange cache_part(const Buffer<b8>& cache, std::uint32_t sequence) const;
@@ -93,11 +97,31 @@ class Pass {
   const ForwardRows& rows_;
 };
 
+void Pass::suit_emulator(GemvGroup& group) const {
+  if (emulated_ == nullptr) return;
+  group.lane_rows = group.repacked ? 0 : lane_rows(group, *emulated_);
+  if (group.lane_rows == 0 && group.n1 != 0) group.warp_rows = max_warp_rows(group, *emulated_);
+}
+
+void Pass::multiply_row(const Step& step, const Matrix& w, DeviceSpan<f32> x, DeviceSpan<f32> y,
+                        std::initializer_list<Tap> taps) {
+  GemvGroup group{.k = w.k, .n0 = w.n, .n1 = 0, .n2 = 0};
+  group.w0 = w.type;
+  group.repacked = w.repacked;
+  suit_emulator(group);
+  if (group.lane_rows != 0) {
+    GemvGroup::Operands operands{.y0 = y};
+    operands.w0 = w.memory;
+    operands.x = x;
+    return emit_(step, group, operands, taps);
+  }
+  emit_(step, problem_of(w), {.y = y, .a = w.memory, .x = x, .constant_weights = true}, taps);
+}
+
 void Pass::multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
                     std::initializer_list<Tap> taps) {
   if (single()) {
-    const GemvProblem problem = problem_of(w);
-    emit_(step, problem, {.y = y, .a = w.memory, .x = x, .constant_weights = true}, taps);
+    multiply_row(step, w, x, y, taps);
   } else {
     emit_(step, batched(w, rows_.batch), {.y = y, .w = w.memory, .x = x, .m_dim = rows_.rows},
           taps);
@@ -132,7 +156,7 @@ void Pass::project(std::uint32_t layer) {
     group.w2 = w.v.type;
     group.bias = config_.qkv_bias;
     group.repacked = w.q.repacked || w.k.repacked || w.v.repacked;
-    if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
+    suit_emulator(group);
     emit_({layer, "qkv", {}}, group,
           {.y0 = work_.q,
            .y1 = work_.k,
@@ -263,7 +287,7 @@ void Pass::gate(std::uint32_t layer) {
     group.repacked = w.gate.repacked || w.up.repacked;
     // tanh.approx has 11 bits.
     group.gate = silu ? GemvGate::Silu : GemvGate::GeluPrecise;
-    if (emulated_ != nullptr) group.warp_rows = max_warp_rows(group, *emulated_);
+    suit_emulator(group);
     GemvGroup::Operands operands{.y0 = work_.gate};
     operands.w0 = w.gate.memory;
     operands.w1 = w.up.memory;
@@ -308,11 +332,9 @@ void Pass::head() {
   const auto logits = DeviceSpan<f32>(work_.logits).subspan(at, std::uint64_t{rows} * w.n);
   const Tap result{kNoLayer, "logits", &work_.logits, at, rows, w.n};
   if (rows == 1) {
-    const GemvProblem problem = problem_of(w);
     const DeviceSpan<f32> x =
         DeviceSpan<f32>(work_.norm).subspan(std::uint64_t{rows_.rows - 1} * w.k, w.k);
-    emit_({kNoLayer, "output", {}}, problem,
-          {.y = logits, .a = w.memory, .x = x, .constant_weights = true}, {result});
+    multiply_row({kNoLayer, "output", {}}, w, x, logits, {result});
   } else {
     emit_({kNoLayer, "output", {}}, batched(w, rows_.batch),
           {.y = logits, .w = w.memory, .x = work_.norm, .m_dim = rows}, {result});

@@ -30,7 +30,7 @@ Access access(const Function& function, std::uint32_t statement, Register reg) {
   return found;
 }
 
-// Whether a path leads from after the statement to a read, past no whole write.
+// Whether a path leads from after the statement to a read, past no full write.
 bool live(const Function& function, const Cfg& cfg, Register reg, std::uint32_t statement) {
   std::vector<bool> seen(cfg.exit() + std::size_t{1}, false);
   struct Place {
@@ -128,6 +128,38 @@ TEST_CASE("what is live, and how much, is what the definition says") {
       REQUIRE(liveness.in_loop(loop).pressure.words() == in_loop[loop]);
   }
   CHECK(alive > 5000);
+}
+
+TEST_CASE("live ranges begin and end where a register is live or named") {
+  Dice dice(test::seed() + 3);
+  std::size_t ranges = 0;
+  for (int i = 0; i < test::count(100, 5000); ++i) {
+    const Module module = test::random_function(dice);
+    const Function& function = module.functions[0];
+    const Cfg cfg(function);
+    const RegisterIndex index(function);
+    const std::vector<LiveRange> found = live_ranges(function, cfg, index);
+    REQUIRE(found.size() == index.size());
+    for (std::uint32_t r = 0; r < index.size(); ++r) {
+      LiveRange wanted;
+      for (std::uint32_t s = 0; s < function.body.size(); ++s) {
+        const auto [read, written, full] = access(function, s, index[r]);
+        const std::uint32_t block = cfg.block_of(s);
+        const bool reachable = cfg.reachable(block);
+        // Live before the first statement of a block: read in it, or live after it and not written.
+        const bool enters = s == cfg.blocks()[block].first && reachable &&
+                            (read || (live(function, cfg, index[r], s) && !full));
+        const bool leaves = reachable && live(function, cfg, index[r], s);
+        if (!read && !written && !enters && !leaves) continue;
+        wanted.first = std::min(wanted.first, s);
+        wanted.last = std::max(wanted.last, s);
+      }
+      INFO(print(module) << "register " << r);
+      REQUIRE(found[r] == wanted);
+      ranges += wanted.first < wanted.last ? 1 : 0;
+    }
+  }
+  CHECK(ranges > 500);
 }
 
 TEST_CASE("pressure in words") {

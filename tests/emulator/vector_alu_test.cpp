@@ -92,6 +92,8 @@ constexpr AluText kAluTexts[] = {
     {Alu::Dp4aUS, "dp4a.u32.s32 %r0, %r1, %r2, %r3;"},
     {Alu::Dp4aSU, "dp4a.s32.u32 %r0, %r1, %r2, %r3;"},
     {Alu::Dp4aSS, "dp4a.s32.s32 %r0, %r1, %r2, %r3;"},
+    {Alu::BfeU32, "bfe.u32 %r0, %r1, %r2, %r3;"},
+    {Alu::BfeS32, "bfe.s32 %r0, %r1, %r2, %r3;"},
     {Alu::Prmt, "prmt.b32 %r0, %r1, %r2, %r3;"},
     {Alu::WidenU32, "cvt.u64.u32 %rd0, %r1;"},
     {Alu::WidenS32, "cvt.s64.s32 %rd0, %r1;"},
@@ -344,6 +346,40 @@ TEST_CASE("whole-warp comparisons do what one lane does") {
     }
   }
   CHECK(compared > 1000);
+}
+
+TEST_CASE("whole-warp lookup tables do what one lane does") {
+  Dice dice(seed() + 3);
+  for (u32 table = 0; table < 256; ++table) {
+    const LaneRunner lane("lop3.b32 %r0, %r1, %r2, %r3, " + std::to_string(table) + ";");
+    CHECK(chosen(lane, 4, {4, 4, 4, 4}) == emulator::handlers(emulator::best_isa()).lookup());
+    for (int round = 0; round < count(4, 100); ++round) {
+      TestFrame before;
+      Step step;
+      step.source = {TestFrame::slot(1), TestFrame::slot(2), TestFrame::slot(3)};
+      step.result = TestFrame::slot(dice.below(4));
+      step.immediate = TestFrame::slot(4);
+      for (unsigned l = 0; l < kLanes; ++l) {
+        for (unsigned i = 0; i < 4; ++i) before.set(TestFrame::slot(i), 4, l, dice.bits());
+        before.set(TestFrame::slot(4), 4, l, table);
+      }
+      u32 active = 0;
+      const u32 mask = choose_mask(dice, before, step, active);
+      TestFrame expected = before;
+      for (unsigned l = 0; l < kLanes; ++l) {
+        if ((mask >> l & 1u) == 0) continue;
+        std::vector<u64> values;
+        for (unsigned i = 1; i < 5; ++i) values.push_back(before.get(TestFrame::slot(i), 4, l));
+        expected.set(step.result, 4, l, lane(values));
+      }
+      for (const Isa isa : offered()) {
+        TestFrame after = before;
+        after.run(emulator::handlers(isa).lookup(), step, active);
+        INFO(emulator::name(isa) << ", table " << table << ", mask " << mask);
+        REQUIRE(after == expected);
+      }
+    }
+  }
 }
 
 TEST_CASE("whole-warp selection does what one lane does") {

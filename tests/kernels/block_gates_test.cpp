@@ -7,6 +7,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -105,6 +106,65 @@ TEST_CASE("gemv_group with blocks passes gates without a warning at every length
       CHECK(complaints(gated.build(ptx::target("sm_89")).module()) == "");
     }
   }
+}
+
+TEST_CASE("gemv_group with rows of lanes passes gates without a warning") {
+  for (const ElementType type : kTypes) {
+    GemvGroup group{.k = 1536, .n0 = 576, .n1 = 70, .n2 = 0, .w0 = type, .w1 = type};
+    for (const std::uint32_t rows : {1u, 4u}) {
+      group.lane_rows = rows;
+      GemvGroup one = group, gated = group;
+      one.n1 = 0;
+      gated.n1 = gated.n0;
+      gated.gate = GemvGate::SiluPrecise;
+      INFO(info(type).name << ", " << rows);
+      for (const GemvGroup& each : {group, one, gated}) {
+        CHECK(complaints(each.build(ptx::target("sm_90")).module()) == "");
+      }
+    }
+  }
+}
+
+namespace {
+
+std::string refusal_of(const GemvGroup& group) {
+  try {
+    group.check_layout(ptx::target("sm_90"));
+  } catch (const Error& error) {
+    return error.message;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("gemv_group says which groups it does not run by rows of lanes") {
+  GemvGroup group{.k = 576, .n0 = 64, .n1 = 64, .n2 = 0};
+  group.w0 = group.w1 = ElementType::q4_1;
+  group.lane_rows = 2;
+  CHECK(refusal_of(group) == "");
+  group.lane_rows = 3;
+  CHECK(refusal_of(group) == "lane_rows is 3; it is 0, 1, 2 or 4");
+  group.lane_rows = 1;
+  group.x = ElementType::q8_1;
+  CHECK(refusal_of(group) == "x is q8_1; with lane_rows it is f32, f16 or bf16");
+  group.x = ElementType::f32;
+  group.repacked = true;
+  CHECK(refusal_of(group) == "lane_rows are of blocks as stored; with repacked rows it is 0");
+  group.repacked = false;
+  group.w1 = ElementType::q8_0;
+  group.k = 96;
+  CHECK(refusal_of(group) == "k is 96; with lane_rows and weights of q8_0 it is a multiple of 64");
+  group.w1 = ElementType::f16;
+  CHECK(refusal_of(group) == "w1 is f16; with lane_rows weights are in blocks");
+  group.n1 = 0;
+  CHECK(refusal_of(group) == "");
+  group.k = 96 * 1024;
+  CHECK(refusal_of(group) ==
+        "k is 98304; with lane_rows x takes 344064 B of shared memory, and a block on sm_90 may "
+        "have 232448 B");
+  group.n2 = 7;
+  CHECK(refusal_of(group) == "n1 is 0 and n2 7; without a second matrix there is no third");
 }
 
 TEST_CASE("batched_gemv with blocks passes gates without a warning at every length") {

@@ -71,7 +71,7 @@ std::vector<Case> cases() {
   ToyShape large = of(Architecture::gemma3);
   large.layers = 6;
   large.width = 256;
-  large.ffn = 256;
+  large.ffn = 512;  // with two blocks of q6_k lanes have rows of their own
   large.head_size = 64;
   large.heads = 4;
   large.kv_heads = 1;
@@ -153,8 +153,8 @@ TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
   }
 }
 
-// The sums have the same order, hence the same bits, unless a plan divides a row: then it is
-// roundings that differ.
+// The sums have the same order, hence the same bits, unless a plan divides a row, or rows of blocks
+// belong to one lane when a single token is decoded: then it is roundings that differ.
 TEST_CASE("decode token by token gives what prefill gives") {
   for (const Case& one : cases()) {
     INFO(one.name);
@@ -168,8 +168,11 @@ TEST_CASE("decode token by token gives what prefill gives") {
       const auto logits = session.logits();
       found.insert(found.end(), logits.begin(), logits.end());
     }
-    CHECK(nmse(std::vector<double>(at_once.begin(), at_once.end()), found) <= 1e-12);
-    if (one.shape.architecture != Architecture::gemma3) CHECK(found == at_once);
+    const bool blocks = one.shape.matrices.starts_with('Q');
+    const double error = nmse(std::vector<double>(at_once.begin(), at_once.end()), found);
+    INFO("NMSE in units of 1e-12: " << error * 1e12);
+    CHECK(error <= (blocks ? 1e-11 : 1e-12));
+    if (one.shape.architecture != Architecture::gemma3 && !blocks) CHECK(found == at_once);
   }
 }
 

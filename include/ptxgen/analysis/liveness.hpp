@@ -80,6 +80,18 @@ class Liveness {
 [[nodiscard]] RegisterSet live_after(const ptx::Function& function, const Cfg& cfg,
                                      const RegisterIndex& index, std::uint32_t statement);
 
+/// The first and the last statement at which a register is live or named; in between it may be
+/// dead. Of a register that is neither anywhere: `first` after `last`.
+struct LiveRange {
+  std::uint32_t first = ptx::kNone;
+  std::uint32_t last = 0;
+  friend constexpr bool operator==(const LiveRange&, const LiveRange&) = default;
+};
+/// By number in the index. Registers with disjoint ranges never hold values at the same time. Costs
+/// as much as the full analysis.
+[[nodiscard]] std::vector<LiveRange> live_ranges(const ptx::Function& function, const Cfg& cfg,
+                                                 const RegisterIndex& index);
+
 /// One line for the function and one per loop: the maximum pressure and its PTX line.
 [[nodiscard]] std::string to_text(const Liveness& liveness, const Cfg& cfg,
                                   const ptx::Module& module, const ptx::Function& function);

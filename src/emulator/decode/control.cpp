@@ -116,6 +116,7 @@ void Decoder::decode() {
   const auto& body = function().body;
   for (statement_ = 0; statement_ < body.size(); ++statement_) {
     instruction_ = &body[statement_];
+    place_registers();
     if (instruction_->kind == ptx::StatementKind::Label) {
       if (open_) end_segment({});
       begin_segment();

@@ -42,6 +42,15 @@ Decoder::Decoder(Image& image, const Placement& placement, Code& code)
   registers_.assign(register_index_.size(), kNoIndex);
   undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
   deciding_ = DecidingRegisters(function(), register_index_);
+  analysis::RegisterSet alone = undefined_;
+  for (const auto* variables : {&function().parameters, &function().returns}) {
+    for (const ptx::Variable& variable : *variables) {
+      if (variable.decl.value == ptx::kNone) continue;
+      const std::uint32_t number = register_index_.find({variable.decl, 0});
+      if (number != ptx::kNone) alone.insert(number);
+    }
+  }
+  shared_places_ = SharedPlaces(function(), cfg_, register_index_, alone);
   local_offset_.assign(function().variables.size(), kNoIndex);
 }
 
@@ -71,6 +80,30 @@ std::uint32_t Decoder::grow_frame(unsigned bytes) {
   return offset;
 }
 
+std::uint32_t Decoder::register_bytes(ptx::Register reg) const {
+  const ptx::RegisterDecl& decl = function().registers[reg.decl.value];
+  if (ptx::kind(decl.type) == ptx::TypeKind::Predicate) return 4;
+  return lane_bytes_of(bits_of(decl.type)) * kLanes * decl.vector;
+}
+
+void Decoder::place_registers() {
+  shared_places_.go_to(
+      statement_,
+      [&](std::uint32_t number) {
+        free_places_[register_bytes(register_index_[number])].push_back(registers_[number]);
+      },
+      [&](std::uint32_t number) {
+        const std::uint32_t bytes = register_bytes(register_index_[number]);
+        std::vector<std::uint32_t>& free = free_places_[bytes];
+        if (free.empty()) {
+          registers_[number] = grow_frame(bytes);
+        } else {
+          registers_[number] = free.back();
+          free.pop_back();
+        }
+      });
+}
+
 Slot Decoder::declared_slot(ptx::Register reg) {
   const ptx::RegisterDecl& decl = function().registers[reg.decl.value];
   const bool predicate = ptx::kind(decl.type) == ptx::TypeKind::Predicate;
@@ -82,7 +115,7 @@ Slot Decoder::declared_slot(ptx::Register reg) {
   const std::uint32_t index = register_index_.find(reg);
   std::uint32_t& offset = registers_[index];
   if (offset == kNoIndex) {
-    const std::uint32_t bytes = predicate ? 4u : slot.lane_bytes * kLanes * decl.vector;
+    const std::uint32_t bytes = register_bytes(reg);
     const bool followed = undefined_.contains(index);
     offset = grow_frame(followed ? 2 * bytes : bytes);
     if (followed) {

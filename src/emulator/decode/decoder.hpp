@@ -9,6 +9,7 @@
 
 #include "emulator/state/code.hpp"
 #include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/analysis/registers.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -41,6 +42,34 @@ class DecidingRegisters {
  private:
   analysis::RegisterSet in_thread_;
   analysis::RegisterSet anywhere_;
+};
+
+/// The registers that share places of the frame with others, since they never hold values at the
+/// same time: a small frame stays in the processor's first cache. A register that may be read
+/// before it is written has a place of its own.
+class SharedPlaces {
+ public:
+  SharedPlaces() = default;
+  /// `alone`: the registers that keep their places.
+  SharedPlaces(const ptx::Function& function, const analysis::Cfg& cfg,
+               const analysis::RegisterIndex& index, const analysis::RegisterSet& alone);
+
+  /// Goes on to a statement, in the order of the text. Calls `end(number)` for the registers that
+  /// are dead from there on, then `begin(number)` for those whose values begin.
+  template <class End, class Begin>
+  void go_to(std::uint32_t statement, const End& end, const Begin& begin) {
+    for (; ended_ < by_end_.size() && ranges_[by_end_[ended_]].last < statement; ++ended_) {
+      end(by_end_[ended_]);
+    }
+    for (; begun_ < by_begin_.size() && ranges_[by_begin_[begun_]].first <= statement; ++begun_) {
+      begin(by_begin_[begun_]);
+    }
+  }
+
+ private:
+  std::vector<analysis::LiveRange> ranges_;
+  std::vector<std::uint32_t> by_begin_, by_end_;
+  std::size_t begun_ = 0, ended_ = 0;
 };
 
 /// Decodes one function. Memory instructions are in decode/memory.cpp.
@@ -128,6 +157,9 @@ class Decoder {
   void order_segments();
   void mark_followers();
   [[nodiscard]] std::uint32_t grow_frame(unsigned bytes);
+  /// Places of registers whose values begin at the statement, and those of dead ones for reuse.
+  void place_registers();
+  [[nodiscard]] std::uint32_t register_bytes(ptx::Register reg) const;
   [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
                                  unsigned bits);
   [[nodiscard]] Slot symbol_slot(const ptx::Operand& operand, ptx::Type type);
@@ -141,6 +173,8 @@ class Decoder {
   const ptx::Instruction* instruction_ = nullptr;
   std::uint32_t statement_ = 0;           ///< in the function
   std::vector<std::uint32_t> registers_;  ///< frame offset, by number in register_index_
+  SharedPlaces shared_places_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> free_places_;  ///< frame offsets, by bytes
   std::map<std::tuple<int, std::uint64_t, int, unsigned>, Slot> values_;
   std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
   std::vector<std::uint32_t> segment_of_label_;

@@ -293,16 +293,16 @@ class LaunchRun {
     } else {
       std::vector<std::thread> crew;
       std::vector<std::exception_ptr> failures(threads);
-      for (unsigned i = 0; i < threads; ++i) {
-        crew.emplace_back([this, i, &failures] {
-          try {
-            work(workers_[i]);
-          } catch (...) {
-            failures[i] = std::current_exception();
-            abandoned_.store(true, std::memory_order_relaxed);
-          }
-        });
-      }
+      const auto work_of = [this, &failures](unsigned i) {
+        try {
+          work(workers_[i]);
+        } catch (...) {
+          failures[i] = std::current_exception();
+          abandoned_.store(true, std::memory_order_relaxed);
+        }
+      };
+      for (unsigned i = 1; i < threads; ++i) crew.emplace_back(work_of, i);
+      work_of(0);
       for (std::thread& thread : crew) thread.join();
       for (const std::exception_ptr& failure : failures) {
         if (failure) std::rethrow_exception(failure);

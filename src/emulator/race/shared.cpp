@@ -708,7 +708,9 @@ void SharedRaces::skip_time(Tick ticks) {
 std::uint64_t SharedRaces::overhead_bytes() const noexcept {
   std::uint64_t bytes = written_.capacity() * (sizeof(Stamp) + 5 * sizeof(std::uint32_t));
   for (const Records& records : records_) bytes += records.capacity() * sizeof(Record);
-  for (const auto& times : reader_times_) bytes += times.capacity() * sizeof(std::uint32_t);
+  for (const auto* readers : {&reader_times_, &reader_statements_}) {
+    for (const auto& of_warp : *readers) bytes += of_warp.capacity() * sizeof(std::uint32_t);
+  }
   return bytes + sync_.bytes();
 }
 

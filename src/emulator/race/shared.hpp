@@ -11,8 +11,9 @@ namespace ptxgen::inline v0::emulator {
 
 /// The shadow has a cell for each 4-byte granule: the last write and the reads since. A cell is
 /// exact while accesses are weak and of whole granules (or runs of smaller ones), and the readers
-/// are a set of lanes in each of a set of warps; warps that read at different times have a time
-/// each. Otherwise the cell becomes a list of records, until a barrier or a write simplifies it.
+/// are a set of lanes in each of a set of warps; warps that read at different times have a time and
+/// a statement each. Otherwise the cell becomes a list of records, until a barrier or a write
+/// simplifies it.
 class SharedRaces final : public Races {
  public:
   SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink);
@@ -136,7 +137,8 @@ class SharedRaces final : public Races {
     Tick floor = 0;
     Tick released = 0;
     Tick together = 0;
-    std::uint32_t* times = nullptr;  ///< reader_times_ of the warp
+    std::uint32_t* times = nullptr;       ///< reader_times_ of the warp
+    std::uint32_t* statements = nullptr;  ///< reader_statements_ of the warp
     /// Whether a read replaces the warp's own one of that time.
     [[nodiscard]] bool may_repeat(std::uint32_t time) const noexcept {
       return (time >> 1 <= together) | (((time & 1u) != 0) & (time >> 1 > released));
@@ -144,6 +146,9 @@ class SharedRaces final : public Races {
   };
   [[nodiscard]] bool can_join(const Now& now) const noexcept;
   [[nodiscard]] Joining joining(const Now& now);
+  /// A warp's array with an element for each granule.
+  [[nodiscard]] std::uint32_t* of_warp(std::vector<std::vector<std::uint32_t>>& all,
+                                       std::uint32_t warp);
   [[nodiscard]] Joining::How how_to_join(const Joining& who, std::uint32_t i,
                                          std::uint32_t lanes) const;
   void join(const Joining& who, std::uint32_t i, std::uint32_t lanes, Joining::How how);
@@ -229,6 +234,7 @@ class SharedRaces final : public Races {
   std::vector<std::uint32_t> read_statement_;
   /// By warp, for cells with kManyTimes: tick << 1, and 1 if the warp came after the first ones.
   std::vector<std::vector<std::uint32_t>> reader_times_;
+  std::vector<std::vector<std::uint32_t>> reader_statements_;  ///< of the same cells
   std::vector<Records> records_;
   std::vector<std::uint32_t> free_records_;
 };

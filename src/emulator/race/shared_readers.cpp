@@ -6,8 +6,8 @@
 namespace ptxgen::inline v0::emulator {
 
 // Readers at different times. While no warp is ordered after others, except by barriers of the
-// whole block, a reader never replaces a reader of another warp: the cell keeps one set of lanes
-// and a tick for each warp.
+// whole block, a reader never replaces a reader of another warp: the cell keeps one set of lanes,
+// and a tick and a statement for each warp.
 
 bool SharedRaces::can_join(const Now& now) const noexcept {
   return cluster_ == nullptr && now.mark == Mark::WeakRead && !now.pending && now.unit == 4 &&
@@ -15,16 +15,22 @@ bool SharedRaces::can_join(const Now& now) const noexcept {
 }
 
 SharedRaces::Joining SharedRaces::joining(const Now& now) {
-  reader_times_.resize(order_.engine());
-  std::vector<std::uint32_t>& times = reader_times_[now.warp];
-  times.resize(written_.size());
+  std::uint32_t* const times = of_warp(reader_times_, now.warp);
   return {now.warp,
           now.statement,
           order_.now(),
           order_.floor(),
           order_.released(now.warp),
           order_.together(now.warp),
-          times.data()};
+          times,
+          of_warp(reader_statements_, now.warp)};
+}
+
+std::uint32_t* SharedRaces::of_warp(std::vector<std::vector<std::uint32_t>>& all,
+                                    std::uint32_t warp) {
+  all.resize(order_.engine());
+  all[warp].resize(written_.size());
+  return all[warp].data();
 }
 
 SharedRaces::Joining::How SharedRaces::how_to_join(const Joining& who, std::uint32_t i,
@@ -38,7 +44,6 @@ SharedRaces::Joining::How SharedRaces::how_to_join(const Joining& who, std::uint
   }
   if (reader_lanes_[i] != lanes) return Joining::How::Not;
   if (code == 0 && unreleased(warps, tick)) return Joining::How::SameTime;
-  if (read_statement_[i] != who.statement) return Joining::How::Not;
   if (code == 0) {
     const bool repeats = (warps & warp_bit) != 0 && tick > who.together;
     return repeats ? Joining::How::Not : Joining::How::OtherTime;
@@ -54,9 +59,8 @@ SharedRaces::Joining::How SharedRaces::how_to_join(const Joining& who, std::uint
 void SharedRaces::separate(std::uint32_t granule) {
   const Tick tick = read_[granule] >> 2;
   for_each_lane(reader_warps_[granule], [&](unsigned warp) {
-    std::vector<std::uint32_t>& times = reader_times_[warp];
-    times.resize(written_.size());
-    times[granule] = tick << 1;
+    of_warp(reader_times_, warp)[granule] = tick << 1;
+    of_warp(reader_statements_, warp)[granule] = read_statement_[granule];
   });
 }
 
@@ -66,6 +70,7 @@ void SharedRaces::join(const Joining& who, std::uint32_t i, std::uint32_t lanes,
   if (how == Joining::How::OtherTime) {
     if ((read_[i] & 3u) != kManyTimes) separate(i);
     who.times[i] = who.now << 1 | 1u;
+    who.statements[i] = who.statement;
     code = kManyTimes;
   }
   reader_warps_[i] = how == Joining::How::Begins ? warp_bit : reader_warps_[i] | warp_bit;
@@ -95,12 +100,10 @@ bool SharedRaces::join_run(const Now& now, std::uint32_t first, std::uint32_t co
   std::uint32_t* const times = who.times + first;
   const std::uint32_t before = read[0];
   const std::uint32_t warps_before = warps[0];
-  const std::uint32_t statement = statements[0];
   // Usually all granules have the same readers, each at the same time.
   std::uint32_t differs = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    differs |= (read[i] ^ before) | (warps[i] ^ warps_before) | (lanes[i] ^ table.lanes[i]) |
-               (statements[i] ^ statement);
+    differs |= (read[i] ^ before) | (warps[i] ^ warps_before) | (lanes[i] ^ table.lanes[i]);
   }
   if (differs != 0) return join_all(who, first, count, table.lanes.data(), 1);
   const Joining::How how = how_to_join(who, first, table.lanes[0]);
@@ -116,6 +119,7 @@ bool SharedRaces::join_run(const Now& now, std::uint32_t first, std::uint32_t co
       if (!allowed) return false;
     }
     std::fill_n(times, count, who.now << 1 | 1u);
+    std::fill_n(who.statements + first, count, who.statement);
   }
   std::fill_n(read, count, tick);
   std::fill_n(warps, count, 1u << who.warp | (how == Joining::How::Begins ? 0u : warps_before));
@@ -131,7 +135,7 @@ void SharedRaces::add_readers(std::uint32_t granule, Records& records) const {
     Record record;
     record.lanes = reader_lanes_[granule];
     record.tick = time >> 1;
-    record.statement = read_statement_[granule];
+    record.statement = reader_statements_[warp][granule];
     record.warp = static_cast<std::uint8_t>(warp);
     record.block = static_cast<std::uint8_t>(rank_);
     record.bytes = 0xf;
@@ -286,12 +290,10 @@ bool SharedRaces::join_groups(const Joining& who, const GroupedRead& access) {
   const std::uint32_t at = access.first[0];
   const std::uint32_t before = read_[at];
   const std::uint32_t warps_before = reader_warps_[at];
-  const std::uint32_t statement = read_statement_[at];
   const std::uint32_t warp_bit = 1u << who.warp;
   std::uint32_t differs = 0;
   access.each([&](std::uint32_t i, std::uint32_t lanes) {
-    differs |= (read_[i] ^ before) | (reader_warps_[i] ^ warps_before) |
-               (reader_lanes_[i] ^ lanes) | (read_statement_[i] ^ statement);
+    differs |= (read_[i] ^ before) | (reader_warps_[i] ^ warps_before) | (reader_lanes_[i] ^ lanes);
   });
   if (differs != 0) return false;
   const Joining::How how = how_to_join(who, at, access.groups.lanes[0]);
@@ -307,6 +309,7 @@ bool SharedRaces::join_groups(const Joining& who, const GroupedRead& access) {
     access.each([&](std::uint32_t i, std::uint32_t) {
       if (together) separate(i);
       who.times[i] = who.now << 1 | 1u;
+      who.statements[i] = who.statement;
     });
   }
   const std::uint32_t tick = who.now << 2 | (with_times ? kManyTimes : 0u);

@@ -57,6 +57,9 @@ Alu integer(const LaneOp& op) {
     case Op::max:
       if (ptx::bits(type) != 32) return Alu::None;
       return is_signed(type) ? Alu::MaxS32 : Alu::MaxU32;
+    case Op::bfe:
+      if (ptx::bits(type) != 32) return Alu::None;
+      return is_signed(type) ? Alu::BfeS32 : Alu::BfeU32;
     case Op::dp4a:
       if (is_signed(type)) return is_signed(op.type2) ? Alu::Dp4aSS : Alu::Dp4aSU;
       return is_signed(op.type2) ? Alu::Dp4aUS : Alu::Dp4aUU;
@@ -220,7 +223,7 @@ bool fits_source(Alu which, const Slot& slot) {
 
 Handler vector_handler(const LaneDetail& detail, Step& step) {
   const LaneOp& op = detail.op;
-  const IsaHandlers& made = handlers(best_isa());
+  const IsaHandlers& isa = handlers(best_isa());
   Compare compare{};
   CompareType type{};
   if (comparison(op, compare, type)) {
@@ -229,7 +232,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.source[1] = detail.sources[1].offset;
     step.result = detail.results[0].offset;
     step.source[2] = detail.results.size() > 1 ? detail.results[1].offset : kNoIndex;
-    return made.compare(compare, type);
+    return isa.compare(compare, type);
   }
   if (op.op == Op::selp) {
     const Slot& chooser = detail.sources[2];
@@ -241,7 +244,17 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.result = detail.results[0].offset;
     step.source = {detail.sources[0].offset, detail.sources[1].offset, chooser.offset};
     step.immediate = chooser.negated ? 0xffffffffu : 0;
-    return made.select(detail.results[0].lane_bytes);
+    return isa.select(detail.results[0].lane_bytes);
+  }
+  if (op.op == Op::lop3) {
+    if (detail.sources.size() != 4 || !whole(detail.results[0])) return nullptr;
+    for (const Slot& slot : detail.sources) {
+      if (!whole(slot)) return nullptr;
+    }
+    step.result = detail.results[0].offset;
+    for (std::size_t i = 0; i < 3; ++i) step.source[i] = detail.sources[i].offset;
+    step.immediate = detail.sources[3].offset;
+    return isa.lookup();
   }
   Alu which = integer(op);
   if (which == Alu::None) which = logic(op);
@@ -264,7 +277,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
   for (std::size_t i = 0; i < 3; ++i) {
     step.source[i] = detail.sources[std::min(i, detail.sources.size() - 1)].offset;
   }
-  return made.alu(which);
+  return isa.alu(which);
 }
 
 std::string_view vector_isa() noexcept { return name(best_isa()); }

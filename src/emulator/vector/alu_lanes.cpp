@@ -62,6 +62,22 @@ PTXGEN_DOT4(dot4_us, unsigned_byte, signed_byte)
 PTXGEN_DOT4(dot4_ss, signed_byte, signed_byte)
 #undef PTXGEN_DOT4
 
+// `length` bits from `position` on; what is beyond bit 31 is zero, or the sign.
+inline u32 unsigned_field(u32 a, u32 position, u32 length) {
+  position &= 0xffu;
+  length &= 0xffu;
+  const u32 moved = position > 31 ? 0 : a >> (position & 31u);
+  return length > 31 ? moved : moved & ((1u << (length & 31u)) - 1);
+}
+inline s32 signed_field(s32 a, u32 position, u32 length) {
+  position &= 0xffu;
+  length &= 0xffu;
+  const s32 moved = a >> (position > 31 ? 31 : position);
+  const u32 unused = length > 31 ? 0 : 32 - length;
+  const s32 field = static_cast<s32>(static_cast<u32>(moved) << (unused & 31u)) >> (unused & 31u);
+  return length == 0 ? 0 : field;
+}
+
 // A byte of b:a, or eight copies of its sign.
 inline u32 picked_byte(u64 both, u32 selector) {
   const u32 byte = static_cast<u32>(both >> (8 * (selector & 7u))) & 0xffu;
@@ -273,6 +289,33 @@ void run_select(Context& context, const Step& step) {
   }
 }
 
+// lop3: the table as a polynomial over GF(2), whose coefficients are all ones or zero.
+void run_lookup(Context& context, const Step& step) {
+  const u32 mask = mask_of(context, step);
+  u32* const result = at<u32>(context, step.result);
+  const u32* const a = at<u32>(context, step.source[0]);
+  const u32* const b = at<u32>(context, step.source[1]);
+  const u32* const c = at<u32>(context, step.source[2]);
+  // The same in every lane: PTX has it as a constant. Bit 4 of a row is that of a, 1 that of c.
+  u32 table = *at<u32>(context, static_cast<u32>(step.immediate));
+  table ^= table << 1 & 0xaau;
+  table ^= table << 2 & 0xccu;
+  table ^= table << 4 & 0xf0u;
+  u32 k[8];
+  for (u32 i = 0; i < 8; ++i) k[i] = 0u - (table >> i & 1u);
+  u32 values[kLanes];
+  PTXGEN_LANES
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    const u32 without = k[0] ^ (k[1] & c[lane]) ^ (b[lane] & (k[2] ^ (k[3] & c[lane])));
+    const u32 with = k[4] ^ (k[5] & c[lane]) ^ (b[lane] & (k[6] ^ (k[7] & c[lane])));
+    values[lane] = without ^ (a[lane] & with);
+  }
+  PTXGEN_LANES
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    result[lane] = (mask >> lane & 1u) != 0 ? values[lane] : result[lane];
+  }
+}
+
 template <class T>
 Handler compare_of(Compare comparison) {
   switch (comparison) {
@@ -342,6 +385,8 @@ Handler select_handler(unsigned lane_bytes) noexcept {
   if (lane_bytes == 4) return &run_select<u32>;
   return lane_bytes == 8 ? &run_select<u64> : nullptr;
 }
+
+Handler lookup_handler() noexcept { return &run_lookup; }
 
 }  // namespace ptxgen::inline v0::emulator::PTXGEN_ISA_NAMESPACE
 

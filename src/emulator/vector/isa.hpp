@@ -40,6 +40,8 @@ struct IsaHandlers {
   Handler (*compare)(Compare comparison, CompareType type);
   /// Step: sources a and b, `source[2]` the predicate, `immediate` all ones for `!p`.
   Handler (*select)(unsigned lane_bytes);
+  /// lop3. Step: sources a, b, c; `immediate` is the frame offset of the table.
+  Handler (*lookup)();
   Handler (*memory)(const HotAccess& access);
 };
 [[nodiscard]] const IsaHandlers& handlers(Isa isa) noexcept;

@@ -9,6 +9,7 @@
   Handler alu_handler(Alu which) noexcept;                                \
   Handler compare_handler(Compare comparison, CompareType type) noexcept; \
   Handler select_handler(unsigned lane_bytes) noexcept;                   \
+  Handler lookup_handler() noexcept;                                      \
   Handler hot_memory_handler(const HotAccess& access) noexcept;           \
   }
 PTXGEN_ISA_PARTS(isa_baseline)

@@ -31,6 +31,11 @@ Piece16 each(const Piece16& words, const Piece16& others, const F& f) {
   return {a, b, c, d};
 }
 
+// Bytes of a load from a unit. A row begins at a multiple of 16, units at multiples of their size.
+std::uint32_t widest_of(ElementType type) {
+  return is_k(type) ? 16 : type == ElementType::q5_1 ? 8 : 4;
+}
+
 Piece16 low_halves(const Piece16& bytes) {
   return each(bytes, [](const Value<u32>& w) { return w & kLow; });
 }
@@ -63,22 +68,40 @@ XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at, std
   return x;
 }
 
+namespace {
+
+template <class Words>
+std::vector<Value<u32>> load_words_at(KernelBuilder& k, const Words& from, std::uint32_t count,
+                                      const Load& how) {
+  const auto all = [](const auto& loaded) {
+    return std::vector<Value<u32>>(loaded.begin(), loaded.end());
+  };
+  if (count == 4) return all(k.ld<4>(from, how));
+  if (count == 2) return all(k.ld<2>(from, how));
+  return {k.ld(from, how)};
+}
+
+}  // namespace
+
+BlockPlace BlockPlace::operator+(std::uint32_t bytes) const {
+  if (const auto* shared = std::get_if<Ptr<b8, Shared>>(&at_)) return {*shared + bytes};
+  return {std::get<Ptr<b8>>(at_) + bytes, how_};
+}
+
+std::vector<Value<u32>> BlockPlace::words(KernelBuilder& k, std::uint32_t count) const {
+  if (const auto* shared = std::get_if<Ptr<b8, Shared>>(&at_)) {
+    return load_words_at(k, shared->cast<u32>(), count, {});
+  }
+  return load_words_at(k, std::get<Ptr<b8>>(at_).cast<u32>(), count, how_);
+}
+
 Value<u32> Unit::aligned_word(std::uint32_t index) {
   const auto found = words_.find(index);
   if (found != words_.end()) return found->second;
   const std::uint32_t together = widest_ / 4;
   const std::uint32_t first = index / together * together;
-  const Ptr<u32, Shared> from = (at_ + 4 * first).cast<u32>();
-  const auto keep = [&](const auto& loaded) {
-    for (std::uint32_t i = 0; i < loaded.size(); ++i) words_.emplace(first + i, loaded[i]);
-  };
-  if (together == 4) {
-    keep(k_.ld<4>(from));
-  } else if (together == 2) {
-    keep(k_.ld<2>(from));
-  } else {
-    keep(std::array{k_.ld(from)});
-  }
+  const std::vector<Value<u32>> loaded = (at_ + 4 * first).words(k_, together);
+  for (std::uint32_t i = 0; i < together; ++i) words_.emplace(first + i, loaded[i]);
   return words_.at(index);
 }
 
@@ -110,7 +133,7 @@ void Unit::load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& low
     for (const Pred& half : {lower, upper}) {
       k_.guarded(half, [&] {
         k_.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_u32},
-                {word, (at_ + 4 * index).cast<u32>()});
+                {word, (at_.shared() + 4 * index).cast<u32>()});
       });
     }
     words_.emplace(index, word);
@@ -125,28 +148,44 @@ BlockProducts::BlockProducts(KernelBuilder& k, const BlockFormat& format, const 
 
 BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                            const Ptr<b8, Shared>& steps)
-    : BlockProducts(k, format, lane), unit_(steps) {
-  // A row begins at a multiple of 16 in shared memory, units at multiples of their size.
-  widest_ = is_k(format.type) ? 16 : format.type == ElementType::q5_1 ? 8 : 4;
+    : BlockProducts(k, format, lane), widest_(widest_of(format.type)) {
   const std::uint32_t block_bytes = bytes(format.type);
   if (format.type == ElementType::q6_k) lower_.emplace(lane < 16u);
   if (is_k(format.type)) {
-    unit_.rebind(steps.offset_bytes(k.mul_lo(lane_ >> 2u, block_bytes)));
+    unit_.emplace(steps.offset_bytes(k.mul_lo(lane_ >> 2u, block_bytes)));
     place_quarter();
   } else if (format.type == ElementType::q6_k) {
     const Value<u32> pair = k.mul_lo(lane_ >> 2u, 2 * block_bytes);
-    unit_.rebind(steps.offset_bytes(k.mad_lo(lane_ >> 4u, format.panel_gap, pair)));
+    unit_.emplace(steps.offset_bytes(k.mad_lo(lane_ >> 4u, format.panel_gap, pair)));
     place_sixteenth();
   } else {
-    unit_.rebind(steps.offset_bytes(k.mul_lo(lane_, format.parts * block_bytes)));
+    unit_.emplace(steps.offset_bytes(k.mul_lo(lane_, format.parts * block_bytes)));
   }
+}
+
+BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, std::uint32_t lane)
+    : BlockProducts(k, format, k.constant<u32>(lane)),
+      widest_(widest_of(format.type)),
+      number_(lane) {
+  if (is_k(format.type)) place_quarter();
+  if (format.type == ElementType::q6_k) place_sixteenth();
+}
+
+void BlockDecoder::set_row(const BlockPlace& step) {
+  unit_.emplace(step);
+  if (is_k(format_.type)) low_.emplace(step + (*number_ << 5u));
+  if (format_.type != ElementType::q6_k) return;
+  const std::uint32_t half = *number_ >> 1u;
+  low_.emplace(step + ((half << 6u) + ((*number_ & 1u) << 4u)));
+  high_.emplace(step + (*number_ << 4u));
+  scales_.emplace(step + (half << 3u));
 }
 
 // Scales 0 to 3 and minima 0 to 3 have six bits of a byte each; of the others, four bits are in
 // bytes 8 to 11, and two above those of the first ones.
 void BlockDecoder::place_quarter() {
   const Value<u32> quarter = lane_ & 3u;
-  low_.emplace(unit_.offset_bytes(quarter << 5u));
+  if (!number_) low_.emplace(unit_->shared().offset_bytes(quarter << 5u));
   const Pred early = quarter < 2u;
   const Pred second = (quarter & 1u) != 0u;
   const auto either = [&](const Pred& p, std::uint32_t yes, std::uint32_t no) {
@@ -163,9 +202,12 @@ void BlockDecoder::place_quarter() {
 void BlockDecoder::place_sixteenth() {
   const Value<u32> half = (lane_ >> 1u) & 1u;
   const Value<u32> upper = lane_ & 1u;
-  low_.emplace(unit_.offset_bytes(k_.mad_lo(half, 64u, upper << 4u)));
-  high_.emplace(unit_.offset_bytes((lane_ & 3u) << 4u));
-  scales_.emplace(unit_.offset_bytes(half << 3u));
+  if (!number_) {
+    const Ptr<b8, Shared>& unit = unit_->shared();
+    low_.emplace(unit.offset_bytes(k_.mad_lo(half, 64u, upper << 4u)));
+    high_.emplace(unit.offset_bytes((lane_ & 3u) << 4u));
+    scales_.emplace(unit.offset_bytes(half << 3u));
+  }
   shift_.emplace(upper << 3u);
   next_shift_.emplace(*shift_ + 16u);
 }
@@ -257,7 +299,7 @@ BlockDecoder::Quants BlockDecoder::q6_k_quants(std::uint32_t at) const {
   Unit high_bits = unit_at(*high_, begin);
   const Piece16 first = low_bits.piece(shift);
   const Piece16 second = low_bits.piece(shift + 32);
-  high_bits.load_by_halves(shift + 128, 16, *lower_);
+  if (lower_) high_bits.load_by_halves(shift + 128, 16, *lower_);
   return six_bits(first, second, high_bits.piece(shift + 128));
 }
 
@@ -311,7 +353,7 @@ Value<f32> BlockProducts::dot(const Quants& quants, const XPart& x, std::uint32_
 }
 
 DecodedPart BlockDecoder::decode_small(std::uint32_t at) const {
-  Unit unit = unit_at(unit_, at / 4 * 4);
+  Unit unit = unit_at(*unit_, at / 4 * 4);
   const std::uint32_t begin = at % 4;
   const bool has_min = format_.type == ElementType::q4_1 || format_.type == ElementType::q5_1;
   DecodedPart part{{}, unit.half(begin), {}, {}, {}};
@@ -334,7 +376,7 @@ std::array<Value<f32>, 4> BlockDecoder::scales_and_mins(Unit& header) const {
 }
 
 DecodedPart BlockDecoder::decode_k(std::uint32_t at) const {
-  Unit header = unit_at(unit_, at);
+  Unit header = unit_at(*unit_, at);
   DecodedPart part{{}, header.half(0), -header.half(2), {}, {}};
   const std::array<Value<f32>, 4> numbers = scales_and_mins(header);
   for (std::size_t group = 0; group < 2; ++group) {
@@ -347,7 +389,7 @@ DecodedPart BlockDecoder::decode_k(std::uint32_t at) const {
 
 DecodedPart BlockDecoder::decode_q6_k(std::uint32_t at) const {
   const std::uint32_t begin = at / 4 * 4, shift = at % 4;
-  Unit block = unit_at(unit_, begin);
+  Unit block = unit_at(*unit_, begin);
   DecodedPart part{q6_k_quants(at), block.half(shift + 208), {}, {}, {}};
   Unit scales = unit_at(*scales_, begin);
   for (std::uint32_t group = 0; group < 4; ++group) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "kernels/gemv/block_format.hpp"
@@ -26,11 +27,27 @@ struct XPlace {
 [[nodiscard]] XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at,
                                 std::uint32_t part);
 
-/// A lane's unit in a row's step in shared memory. Each word is loaded once.
+/// Where blocks are read: their copy in shared memory, or the matrix itself.
+class BlockPlace {
+ public:
+  BlockPlace(const Ptr<b8, Shared>& at) : at_(at) {}
+  BlockPlace(const Ptr<b8>& at, const Load& how) : at_(at), how_(how) {}
+
+  [[nodiscard]] BlockPlace operator+(std::uint32_t bytes) const;
+  /// 1, 2 or 4 words, to whose size the place is aligned.
+  [[nodiscard]] std::vector<Value<u32>> words(KernelBuilder& k, std::uint32_t count) const;
+  [[nodiscard]] const Ptr<b8, Shared>& shared() const { return std::get<Ptr<b8, Shared>>(at_); }
+
+ private:
+  std::variant<Ptr<b8, Shared>, Ptr<b8>> at_;
+  Load how_{};
+};
+
+/// A lane's unit in a row's step. Each word is loaded once.
 class Unit {
  public:
   /// `widest` is the bytes of a load: 4, 8 or 16.
-  Unit(KernelBuilder& k, const Ptr<b8, Shared>& at, std::uint32_t widest)
+  Unit(KernelBuilder& k, const BlockPlace& at, std::uint32_t widest)
       : k_(k), at_(at), widest_(widest) {}
 
   /// The word at byte `at`, a multiple of 2.
@@ -45,7 +62,7 @@ class Unit {
   [[nodiscard]] Value<u32> aligned_word(std::uint32_t index);
 
   KernelBuilder& k_;
-  Ptr<b8, Shared> at_;
+  BlockPlace at_;
   std::uint32_t widest_;
   std::map<std::uint32_t, Value<u32>> words_;  ///< by index
   std::map<std::uint32_t, std::array<Value<u16>, 2>> halves_;
@@ -124,12 +141,16 @@ class BlockDecoder : public BlockProducts {
   /// `steps` is where the steps of the lane's rows are in shared memory.
   BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                const Ptr<b8, Shared>& steps);
+  /// Of the units of a step of four lanes, number `lane`, by whichever lane has the row. `set_row`
+  /// says where the step is.
+  BlockDecoder(KernelBuilder& k, const BlockFormat& format, std::uint32_t lane);
+  void set_row(const BlockPlace& step);
 
   /// Part `part` of the lane's unit, in the row's step that begins `at` bytes after `steps`.
   [[nodiscard]] DecodedPart decode(std::uint32_t at, std::uint32_t part) const;
 
  private:
-  using Place = Ptr<b8, Shared>;
+  using Place = BlockPlace;
   void place_quarter();
   void place_sixteenth();
   [[nodiscard]] Quants small_quants(Unit& unit, std::uint32_t at) const;
@@ -144,7 +165,8 @@ class BlockDecoder : public BlockProducts {
   }
 
   std::uint32_t widest_;
-  Place unit_;                       ///< the block, or the first of two
+  std::optional<std::uint32_t> number_;  ///< of the unit, where the lane does not decide
+  std::optional<Place> unit_;            ///< the block, or the first of two
   std::optional<Place> low_, high_;  ///< q4_k, q5_k: the quarter's bytes; q6_k: ql, qh of the part
   std::optional<Place> scales_;      ///< q6_k: of its half of a block
   // q4_k, q5_k: the bytes of the quarter's scales and the masks of their bits; q5_k: its fifth

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/gemv/blocks.hpp"
 #include "kernels/gemv/emit.hpp"
 #include "kernels/parts/geometry.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
@@ -25,11 +26,35 @@ constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   throw error.refresh();
 }
 
+void check_lane_rows(const GemvGroup& spec) {
+  if (!std::has_single_bit(spec.lane_rows)) {
+    refuse(format_text("lane_rows is {}; it is 0, 1, 2 or 4", spec.lane_rows));
+  }
+  if (spec.repacked) refuse("lane_rows are of blocks as stored; with repacked rows it is 0");
+  if (spec.x > ElementType::bf16) {
+    refuse(format_text("x is {}; with lane_rows it is f32, f16 or bf16", to_string(spec.x)));
+  }
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    const gemv::BlockFormat* format = gemv::block_format(spec.type(i), spec.k);
+    const std::uint32_t step = format == nullptr ? 0 : gemv::lane_step(*format);
+    if (step != 0 && spec.k % step == 0) continue;
+    refuse(step == 0
+               ? format_text("w{} is {}; with lane_rows weights are in blocks", i,
+                             to_string(spec.type(i)))
+               : format_text("k is {}; with lane_rows and weights of {} it is a multiple of {}",
+                             spec.k, to_string(spec.type(i)), step));
+  }
+}
+
 void check_group(const GemvGroup& spec) {
   check_parameters(spec);
   if (!std::has_single_bit(spec.warp_rows)) {
     refuse(format_text("warp_rows is {}; it is 2, 4 or 8", spec.warp_rows));
   }
+  if (spec.n1 == 0 && spec.n2 != 0) {
+    refuse(format_text("n1 is 0 and n2 {}; without a second matrix there is no third", spec.n2));
+  }
+  if (spec.lane_rows != 0) check_lane_rows(spec);
   if (spec.gate == GemvGate::None) return;
   if (spec.n0 != spec.n1) {
     refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
@@ -45,6 +70,14 @@ std::uint32_t warps_of(const GemvGroup& spec) {
       return 4;
   }
   return 8;
+}
+
+// Warps of a block whose lanes have rows of their own.
+constexpr std::uint32_t kLaneWarps = 3;
+
+std::uint32_t lane_blocks(const GemvGroup& spec, std::uint32_t i) {
+  return static_cast<std::uint32_t>(
+      gemv::ceil_div(spec.rows(i), std::uint64_t{32} * kLaneWarps * spec.lane_rows));
 }
 
 struct Pointers {
@@ -106,6 +139,18 @@ void store_product(gemv::Kit& kit, const gemv::Segment& segment) {
   gemv::store_outputs(kit, segment, outputs);
 }
 
+// Output `out` of matrix i, with its bias where there is one.
+Value<f32> with_bias(gemv::Kit& kit, const Value<f32>& product, const Value<u32>& out,
+                     const std::optional<Pred>& reads, const Pointers& at, std::uint32_t i) {
+  if (at.bias.empty()) return product;
+  KernelBuilder& k = kit.k;
+  const ElementType type = kit.problem().y;
+  const Ptr<b8> bias = gemv::moved(k, at.bias[i], out, bytes(type));
+  const Floats loaded =
+      reads ? load_floats_if(k, bias, type, 1, *reads) : load_floats(k, bias, type, 1);
+  return product + expand(k, loaded, 1)[0];
+}
+
 // The sum of a lane that has an output, with its bias where there is one.
 Value<f32> with_bias(gemv::Kit& kit, const gemv::Outputs& outputs, const gemv::Segment& segment,
                      const Pointers& at, std::uint32_t i) {
@@ -116,10 +161,8 @@ Value<f32> with_bias(gemv::Kit& kit, const gemv::Outputs& outputs, const gemv::S
   const gemv::Number strip = gemv::times(k, segment.strip, kit.plan.strip_outputs());
   const Value<u32> out = gemv::value(k, gemv::add(k, strip, outputs.pieces[0].out));
   const Pred inside = out < kit.problem().n;
-  const ElementType type = kit.problem().y;
-  const Ptr<b8> bias = gemv::moved(k, at.bias[i], out, bytes(type));
   const Pred reads = outputs.owner ? *outputs.owner & inside : inside;
-  return product + expand(k, load_floats_if(k, bias, type, 1, reads), 1)[0];
+  return with_bias(kit, product, out, reads, at, i);
 }
 
 gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
@@ -195,6 +238,68 @@ void emit_product(KernelBuilder& k, const GemvGroup& spec, const Pointers& at, s
   }
 }
 
+// Rows of lanes: the matrices from `first` on that one block multiplies, one, or two with a gate.
+void emit_lane_product(KernelBuilder& k, const GemvGroup& spec, const Pointers& at,
+                       std::uint32_t first, const Value<u32>& block) {
+  const bool gated = spec.gate != GemvGate::None && first == 0;
+  std::vector<GemvPlan> plans;
+  for (std::uint32_t i = first; i < first + (gated ? 2u : 1u); ++i) {
+    plans.push_back(spec.plan(i));
+    plans.back().warps_out = kLaneWarps;
+  }
+  std::vector<gemv::Kit> kits;
+  std::vector<gemv::Kit*> all;
+  kits.reserve(plans.size());
+  for (std::uint32_t i = 0; i < plans.size(); ++i) {
+    gemv::Kit& kit = kits.emplace_back(kit_of(k, plans[i], at, first + i));
+    kit.thread.emplace(k.tid_x());
+    kit.lane.emplace(*kit.thread & 31u);
+    all.push_back(&kit);
+  }
+  gemv::emit_lane_strip(all, block, spec.lane_rows,
+                        [&](const Value<u32>& out, const std::vector<Value<f32>>& sums,
+                            const std::optional<Pred>& inside) {
+                          Value<f32> result = with_bias(kits[0], sums[0], out, inside, at, first);
+                          if (gated) {
+                            const Value<f32> up = with_bias(kits[1], sums[1], out, inside, at, 1);
+                            result.rebind(activation(result, spec.gate) * up);
+                          }
+                          const auto store = [&] {
+                            store_floats(k, gemv::moved(k, *kits[0].y, out, bytes(spec.y)), spec.y,
+                                         {result});
+                          };
+                          if (inside) {
+                            k.if_(*inside, store);
+                          } else {
+                            store();
+                          }
+                        });
+}
+
+void emit_lane_rows(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
+  const Value<u32> block = k.ctaid_x();
+  std::uint32_t begin = 0;
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    if (i == 1 && spec.gate != GemvGate::None) continue;  // with the first
+    const std::uint32_t end = begin + lane_blocks(spec, i);
+    // A block has one matrix; the gate for races does not see that, but barriers.
+    if (begin != 0) k.bar_sync();
+    const Pred own = begin == 0 ? block < end : (block >= begin) & (block < end);
+    k.if_(own, [&] { emit_lane_product(k, spec, at, i, begin == 0 ? block : block - begin); });
+    begin = end;
+  }
+}
+
+// For x, which is all in shared memory.
+void check_lane_memory(const GemvGroup& spec, const ptx::Target& target) {
+  const std::uint64_t bytes = std::uint64_t{spec.k} / 32 * gemv::kGroupBytes;
+  if (bytes <= target.shared_per_block_opt_in) return;
+  refuse(
+      format_text("k is {}; with lane_rows x takes {} B of shared memory, and a block on {} may "
+                  "have {} B",
+                  spec.k, bytes, target.name, target.shared_per_block_opt_in));
+}
+
 }  // namespace
 
 bool GemvGroup::is_repacked(std::uint32_t i) const noexcept {
@@ -227,10 +332,22 @@ GemvPlan GemvGroup::plan(std::uint32_t i) const {
   return plan;
 }
 
-BuiltKernel GemvGroup::build(const ptx::Target& target) const {
+void GemvGroup::check_layout(const ptx::Target& target) const {
   check_group(*this);
   for (std::uint32_t i = 0; i < matrices(); ++i) check(plan(i), target);
+  if (lane_rows != 0) check_lane_memory(*this, target);
+}
+
+BuiltKernel GemvGroup::build(const ptx::Target& target) const {
+  check_layout(target);
   KernelBuilder builder(kernel_name<GemvGroup>, target.name);
+  if (lane_rows != 0) {
+    builder.required_threads(32 * kLaneWarps);
+    builder.pragma("nounroll");
+    builder.contract(Contract::Forbid);
+    emit_lane_rows(builder, *this, pointers_of(builder, *this));
+    return builder.build();
+  }
   const GemvPlan first = plan(0);
   gemv::begin_kernel(builder, first);
   const Pointers at = pointers_of(builder, *this);
@@ -250,6 +367,15 @@ BuiltKernel GemvGroup::build(const ptx::Target& target) const {
 
 LaunchGeometry GemvGroup::geometry() const {
   check_group(*this);
+  if (lane_rows != 0) {
+    LaunchGeometry geometry =
+        one_dimensional(kernel_name<GemvGroup>, n0, 32 * kLaneWarps * lane_rows, 32 * kLaneWarps);
+    geometry.dynamic_shared_bytes = k / 32 * gemv::kGroupBytes;
+    for (std::uint32_t i = gate == GemvGate::None ? 1 : 2; i < matrices(); ++i) {
+      geometry.grid.x += lane_blocks(*this, i);
+    }
+    return geometry;
+  }
   LaunchGeometry geometry = one_dimensional(kernel_name<GemvGroup>, n0, warps_of(*this) * warp_rows,
                                             32 * warps_of(*this));
   for (std::uint32_t i = 0; i < matrices(); ++i) {
@@ -281,7 +407,7 @@ KernelKey Describe<GemvGroup>::key(const K& spec) {
                 type(spec.w0, 0) | type(spec.w1, 8) | type(spec.w2, 16) | type(spec.x, 24) |
                     type(spec.y, 32) | static_cast<std::uint64_t>(spec.gate) << 40 |
                     std::uint64_t{spec.bias} << 48 | std::uint64_t{spec.repacked} << 49 |
-                    std::uint64_t{spec.warp_rows} << 56};
+                    std::uint64_t{spec.warp_rows} << 56 | std::uint64_t{spec.lane_rows} << 50};
   return key;
 }
 
@@ -321,7 +447,11 @@ void Describe<GemvGroup>::reference(const K& spec, HostOperands& host) {
 ErrorBound Describe<GemvGroup>::bound(const K& spec) {
   ErrorBound bound{};
   for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
-    bound.relative = std::max(bound.relative, Describe<Gemv>::bound({spec.plan(i)}).relative);
+    // A lane's own row is one chain of additions.
+    const GemvPlan plan = spec.plan(i);
+    const ErrorBound own = spec.lane_rows != 0 ? Describe<GemvProblem>::bound(plan.problem)
+                                               : Describe<Gemv>::bound({plan});
+    bound.relative = std::max(bound.relative, own.relative);
   }
   if (spec.gate == GemvGate::None) return bound;
   const std::string_view function = is_silu(spec.gate) ? "sigmoid" : "tanh";

@@ -229,4 +229,22 @@ void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Sh
   });
 }
 
+void stage_groups(Kit& kit, const Ptr<b8, Shared>& to) {
+  KernelBuilder& k = kit.k;
+  const std::uint32_t groups = kit.problem().k / kGroup;
+  const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
+  k.for_(*kit.thread, groups, kit.plan.threads(), [&](Value<u32> group) {
+    const XBlock block = exact_block(kit, moved(k, *kit.x, group, group_bytes), true);
+    const Ptr<b8, Shared> place = to.offset_bytes(k.mul_lo(group, kGroupBytes));
+    for (std::uint32_t digit = 0; digit < 3; ++digit) {
+      for (std::uint32_t half = 0; half < 2; ++half) {
+        k.st((place + (32 * digit + 16 * half)).cast<u32>(), block.digits[digit][half]);
+      }
+    }
+    const Value<f32> sum = block.sums[0] + block.sums[1];
+    k.st((place + kGroupFloatsAt).cast<f32>(),
+         std::array{block.scale, sum, block.sums[0], block.sums[1]});
+  });
+}
+
 }  // namespace ptxgen::inline v0::gemv

@@ -15,7 +15,7 @@ enum class GemvGate : std::uint8_t {
   GeluPrecise,  ///< the same with the precise tanh
 };
 
-/// Up to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
+/// One to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
 /// `y_i = W_i x + bias_i`, `W_i[n_i x k]` row-major, f32 sums. The matrices may differ in n and in
 /// type (`GemvProblem::weights` with layout R). With a gate the first two have one n and one
 /// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, with the biases added before.
@@ -24,10 +24,14 @@ enum class GemvGate : std::uint8_t {
 /// are 0, matrices and x are aligned to 16 bytes. Blocks have 16 rows of a matrix and 256 threads
 /// (8 and 128 with long rows of q6_k), one matrix after the other; with a gate a block has the same
 /// rows of both. Sums are those of the GEMV `plan(i)`.
+///
+/// With `lane_rows` every lane has rows of its own, and a block 96 threads. Nothing is reduced, and
+/// no lane idles at the end of a row, but a warp's loads are spread over 32 rows: for the emulated
+/// device, where an instruction has one price.
 struct GemvGroup {
   std::uint32_t k = 4096;   ///< a multiple of each type's block
   std::uint32_t n0 = 4096;  ///< rows of the matrices
-  std::uint32_t n1 = 4096;
+  std::uint32_t n1 = 4096;  ///< 0: there is only one, without a gate
   std::uint32_t n2 = 4096;  ///< 0: there is no third one
   ElementType w0 = ElementType::q4_k, w1 = ElementType::q4_k, w2 = ElementType::q4_k;
   ElementType x = ElementType::f32;  ///< with blocks any float or q8_1, otherwise f32 or w0
@@ -40,13 +44,16 @@ struct GemvGroup {
   /// Matrices whose type has a repacked form are repacked rows, as `GemvProblem::repacked`; the
   /// others are as stored.
   bool repacked = false;
+  /// Rows of a lane: 1, 2 or 4 of blocks as stored, of which k has a multiple (of q4_0, q5_0, q8_0
+  /// and q6_k of two), with a float x. 0: the lanes of a warp share rows.
+  std::uint32_t lane_rows = 0;
 
   struct Operands {
     DeviceRange y0{}, y1{}, y2{}, w0{}, w1{}, w2{}, bias0{}, bias1{}, bias2{}, x{};
   };
 
-  /// 2 or 3.
-  [[nodiscard]] std::uint32_t matrices() const noexcept { return n2 == 0 ? 2 : 3; }
+  /// 1, 2 or 3.
+  [[nodiscard]] std::uint32_t matrices() const noexcept { return n1 == 0 ? 1 : n2 == 0 ? 2 : 3; }
   [[nodiscard]] ElementType type(std::uint32_t i) const noexcept {
     return i == 0 ? w0 : i == 1 ? w1 : w2;
   }
@@ -58,6 +65,9 @@ struct GemvGroup {
   [[nodiscard]] std::uint64_t elements(std::uint32_t i) const noexcept;
   /// The plan of matrix i: its sums are those of `Gemv{plan}`.
   [[nodiscard]] GemvPlan plan(std::uint32_t i) const;
+  /// Throws `Error` (Stage::Build, "bad-parameter", or what `check` throws of a plan) if the target
+  /// cannot run the group.
+  void check_layout(const ptx::Target& target) const;
   [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
   [[nodiscard]] LaunchGeometry geometry() const;
   /// Reads all matrices and x once.
@@ -104,7 +114,7 @@ struct Describe<GemvGroup> {
   static constexpr ParameterRow<K> parameters[] = {
       number<&K::k>("k", 1, 0x7fffffffu, "elements of x").specializes(),
       number<&K::n0>("n0", 1, 0x7fffffffu, "rows of the first matrix").specializes(),
-      number<&K::n1>("n1", 1, 0x7fffffffu, "of the second").specializes(),
+      number<&K::n1>("n1", 0, 0x7fffffffu, "of the second; 0: there is none").specializes(),
       number<&K::n2>("n2", 0, 0x7fffffffu, "of the third; 0: there is none").specializes(),
       choice<&K::w0, kGemvWeights>("w0", "type of the first matrix").specializes(),
       choice<&K::w1, kGemvWeights>("w1", "of the second").specializes(),
@@ -117,10 +127,16 @@ struct Describe<GemvGroup> {
       number<&K::warp_rows>("warp_rows", 2, 8, "rows of a matrix for each warp: 2, 4 or 8")
           .specializes(),
       flag<&K::repacked>("repacked", "matrices of a type that repack has are repacked rows")
+          .specializes(),
+      number<&K::lane_rows>("lane_rows", 0, 4, "rows of each lane: 1, 2, 4; 0: lanes share rows")
           .specializes()};
-  static constexpr auto kSecond = [](const K& spec) { return spec.gate == GemvGate::None; };
+  static constexpr auto kTwo = [](const K& spec) { return spec.n1 != 0; };
+  static constexpr auto kSecond = [](const K& spec) {
+    return spec.n1 != 0 && spec.gate == GemvGate::None;
+  };
   static constexpr auto kThird = [](const K& spec) { return spec.n2 != 0; };
   static constexpr auto kBias = [](const K& spec) { return spec.bias; };
+  static constexpr auto kSecondBias = [](const K& spec) { return spec.bias && spec.n1 != 0; };
   static constexpr auto kThirdBias = [](const K& spec) { return spec.bias && spec.n2 != 0; };
   static constexpr auto kLoad = [](const K&) -> std::uint32_t { return 16; };
   static constexpr Row arguments[] = {
@@ -128,10 +144,10 @@ struct Describe<GemvGroup> {
       Row::output("y1", &O::y1, &K::y, &K::n1, "second result").only_if(kSecond),
       Row::output("y2", &O::y2, &K::y, &K::n2, "third result").only_if(kThird),
       detail::group_matrix<0>("w0", &O::w0, "first matrix"),
-      detail::group_matrix<1>("w1", &O::w1, "second matrix"),
+      detail::group_matrix<1>("w1", &O::w1, "second matrix").only_if(kTwo),
       detail::group_matrix<2>("w2", &O::w2, "third matrix").only_if(kThird),
       Row::input("bias0", &O::bias0, &K::y, &K::n0, "added to the first").only_if(kBias),
-      Row::input("bias1", &O::bias1, &K::y, &K::n1, "added to the second").only_if(kBias),
+      Row::input("bias1", &O::bias1, &K::y, &K::n1, "added to the second").only_if(kSecondBias),
       Row::input("bias2", &O::bias2, &K::y, &K::n2, "added to the third").only_if(kThirdBias),
       Row::input("x", &O::x, &K::x, &K::k, "vector").aligned(kLoad)};
   static KernelKey key(const K& spec);
@@ -213,7 +229,40 @@ struct Describe<GemvGroup> {
                                  .w1 = ElementType::f32,
                                  .w2 = kQ4,
                                  .gate = GemvGate::Silu,
-                                 .bias = true}};
+                                 .bias = true},
+                                {.k = 512,
+                                 .n0 = 70,
+                                 .n1 = 33,
+                                 .n2 = 100,
+                                 .w0 = kQ4,
+                                 .w1 = kQ6,
+                                 .w2 = ElementType::q8_0,
+                                 .bias = true,
+                                 .lane_rows = 2},
+                                {.k = 256,
+                                 .n0 = 50,
+                                 .n1 = 50,
+                                 .n2 = 0,
+                                 .w0 = ElementType::q4_1,
+                                 .w1 = ElementType::q5_k,
+                                 .gate = GemvGate::SiluPrecise,
+                                 .lane_rows = 1},
+                                {.k = 192,
+                                 .n0 = 200,
+                                 .n1 = 0,
+                                 .n2 = 0,
+                                 .w0 = ElementType::q5_0,
+                                 .x = kHalf,
+                                 .y = ElementType::f16,
+                                 .lane_rows = 4},
+                                {.k = 576,
+                                 .n0 = 21,
+                                 .n1 = 128,
+                                 .n2 = 7,
+                                 .w0 = ElementType::q5_1,
+                                 .w1 = ElementType::q4_0,
+                                 .w2 = ElementType::q4_1,
+                                 .lane_rows = 1}};
 };
 
 }  // namespace ptxgen::inline v0
