@@ -15,7 +15,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kEveryDay = 60;
+constexpr int kEveryDay = 28;
 constexpr int kFull = 2400;
 constexpr std::uint32_t kSizes[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000};
 // Multiply-adds of a point: two sizes of 1000 only in a full run, all three never.

@@ -131,7 +131,7 @@ TEST_CASE("gemm_mma has no bank conflicts and no findings, and one result in eve
         const GemmTileShape& shape = kernel.shape();
         kernel.problem = {.m = shape.m + 8u,
                           .n = shape.n,
-                          .k = full() ? 232u : 136u,
+                          .k = full() ? 232u : 104u,
                           .type = tile % 2 == 0 ? ElementType::f16 : ElementType::bf16,
                           .transpose_a = ta,
                           .transpose_b = tb};
