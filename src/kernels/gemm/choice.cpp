@@ -25,7 +25,7 @@ constexpr std::uint32_t kBatchedPass = 8;  // rows for which the batched GEMV re
 
 [[noreturn]] void refuse(std::string message) {
   Error error(Stage::Launch, "bad-choice", std::move(message));
-  error.kernel = Describe<GemmProblem>::text.name;
+  error.kernel = kernel_name<GemmProblem>;
   throw error.refresh();
 }
 

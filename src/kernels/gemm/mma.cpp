@@ -13,13 +13,11 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<GemmMma>::text.name;
-constexpr std::uint16_t kAsyncSm = 80;      // cp.async, mma.m16n8k16, bf16
-constexpr std::uint32_t kGroupedTiles = 8;  // rows of tiles that share columns of B in the L2
+constexpr std::uint16_t kAsyncSm = 80;  // cp.async, mma.m16n8k16, bf16
 
 [[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
   Error error(Stage::Build, code, std::move(message));
-  error.kernel = kName;
+  error.kernel = kernel_name<GemmMma>;
   if (target != nullptr) error.target = target->name;
   throw error.refresh();
 }
@@ -91,10 +89,10 @@ Origin origin_of(const gemm::Kit& kit, const GemmTileShape& shape) {
   const std::uint32_t across = (kit.problem.n - 1) / shape.n + 1;
   const Value<u32> block = k.ctaid_x();
   const Value<u32> down = (kit.m - 1u) / shape.m + 1u;
-  const Value<u32> group = block / (kGroupedTiles * across);
-  const Value<u32> first = k.mul_lo(group, kGroupedTiles);
-  const Value<u32> rows = k.min(down - first, kGroupedTiles);
-  const Value<u32> before = k.mul_lo(group, kGroupedTiles * across);
+  const Value<u32> group = block / (GemmMma::kGroupedTiles * across);
+  const Value<u32> first = k.mul_lo(group, GemmMma::kGroupedTiles);
+  const Value<u32> rows = k.min(down - first, GemmMma::kGroupedTiles);
+  const Value<u32> before = k.mul_lo(group, GemmMma::kGroupedTiles * across);
   const Value<u32> inside = block - before;
   const Value<u32> column = inside / rows;
   const Value<u32> row = first + (inside - k.mul_lo(column, rows));
@@ -393,7 +391,7 @@ double tensor_core_error(std::uint64_t terms) noexcept {
 
 BuiltKernel GemmMma::build(const ptx::Target& target) const {
   check(*this, target);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<GemmMma>, target.name);
   k.required_threads(shape().threads());
   k.min_blocks_per_sm(shape().blocks_per_sm);
   k.pragma("nounroll");

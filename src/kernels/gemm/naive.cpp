@@ -7,8 +7,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<GemmNaive>::text.name;
-
 // The output of a thread that has one.
 void emit_output(gemm::Kit& kit, const Value<u32>& row, const Value<u32>& column) {
   KernelBuilder& k = kit.k;
@@ -33,7 +31,7 @@ void emit_output(gemm::Kit& kit, const Value<u32>& row, const Value<u32>& column
 
 BuiltKernel GemmNaive::build(const ptx::Target& target) const {
   check(problem);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<GemmNaive>, target.name);
   k.required_threads(kTile, kTile);
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(k, problem);

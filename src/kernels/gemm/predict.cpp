@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kSharedBytesPerClock = 128;  // of an SM
 constexpr double kFmaPerClock = 128;          // f32, of an SM
-constexpr std::uint32_t kGroupedTiles = 8;    // rows of tiles that share columns of B in the L2
 
 // Stores, fence, ticket, loads: as of GEMV plans.
 constexpr double kTicketUs = 1.5;
@@ -64,8 +63,9 @@ double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates)
   const KernelCost cost = detail::gemm_cost(p);
   const double b = static_cast<double>(p.n) * p.k * bytes(p.type) *
                    (p.stride_b == 0 ? 1.0 : static_cast<double>(p.batch));
-  const double group = kGroupedTiles * work.tile_m * static_cast<double>(p.k) * bytes(p.type);
-  const double groups = std::ceil(work.tiles_m / kGroupedTiles);
+  const double group =
+      GemmMma::kGroupedTiles * work.tile_m * static_cast<double>(p.k) * bytes(p.type);
+  const double groups = std::ceil(work.tiles_m / GemmMma::kGroupedTiles);
   const bool kept = b + group <= rates.l2_fits_bytes;
   return static_cast<double>(cost.bytes()) + (kept ? 0 : b * (groups - 1));
 }

@@ -7,8 +7,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<GemmTiled>::text.name;
-
 // A tile of an operand: rows are those of C (A: rows, B: columns) or of k, as `outputs_first` says.
 // Each thread loads one element, consecutive lanes along the stored row.
 class Tile {
@@ -95,7 +93,7 @@ void emit_tile(gemm::Kit& kit, Tile& left, Tile& right, std::uint32_t size, cons
 
 BuiltKernel GemmTiled::build(const ptx::Target& target) const {
   check(problem);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<GemmTiled>, target.name);
   k.required_threads(tile, tile);
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(k, problem);

@@ -52,6 +52,9 @@ inline constexpr GemmTileShape kGemmTiles[] = {
 /// gives the same bits in every run. Entry `gemm_mma(c, a, b, bias, residual, workspace, alpha,
 /// beta, m)`.
 struct GemmMma {
+  /// Rows of tiles whose blocks follow one another and share columns of B in the L2.
+  static constexpr std::uint32_t kGroupedTiles = 8;
+
   GemmProblem problem;
   GemmTile tile = GemmTile::t128x128x32;
   std::uint32_t stages = 3;  ///< 2 to 5
