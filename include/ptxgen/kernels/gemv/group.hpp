@@ -109,7 +109,7 @@ struct Describe<GemvGroup> {
   using Row = ArgumentRow<K>;
   using O = K::Operands;
   static constexpr KernelDoc text{
-      "gemv_group", "y_i = W_i x + bias_i for two or three matrices, or act(y_0) * y_1",
+      "gemv_group", "y_i = W_i x + bias_i for up to three matrices, or act(y_0) * y_1",
       "wide: consecutive lanes read consecutive 16 bytes of a row, each weight once"};
   static constexpr ParameterRow<K> parameters[] = {
       number<&K::k>("k", 1, 0x7fffffffu, "elements of x").specializes(),
