@@ -9,7 +9,6 @@
 namespace ptxgen::test {
 namespace {
 
-constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
 constexpr std::size_t kMaxWords = 64;
 
 /// splitmix64: the same numbers everywhere.

@@ -12,6 +12,9 @@
 
 namespace ptxgen::test {
 
+/// What result words hold before an instruction runs.
+inline constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
+
 /// Statements in a kernel that declares %p (pred), %b (b8), %h (b16), %r (b32), %rd (b64), %q
 /// (b128), %f (f32), %fd (f64), 32 of each, and shared, global arrays s and g.
 [[nodiscard]] ptx::Module kernel_with(std::string_view statements);

@@ -104,7 +104,6 @@ Registers run_matrix(const std::string& text, const Registers& sources, unsigned
   emulator::LaneOp op;
   const emulator::MatrixFunction function = emulator::matrix_function(*instructions[0], op, sm);
   REQUIRE(function != nullptr);
-  constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
   std::vector<std::uint64_t> in(sources.size() * 32);
   std::vector<std::uint64_t> out(std::size_t{results + 4} * 32, kUnwritten);
   for (std::size_t word = 0; word < sources.size(); ++word) {
