@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ptx/row_shape.hpp"
+#include "ptx/vector_elements.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -184,16 +185,8 @@ Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexc
 unsigned operand_elements(const Instruction& instruction, const OperandSpec& spec) noexcept {
   if (spec.elements != ElementCount::Fixed) return counted_elements(instruction, spec.elements);
   if (!spec.vector_from_slot) return spec.vector;
-  switch (instruction.get(Field::Vector)) {
-    case Modifier::v2:
-      return 2;
-    case Modifier::v4:
-      return 4;
-    case Modifier::v8:
-      return 8;
-    default:
-      return 0;
-  }
+  const unsigned elements = vector_elements(instruction);
+  return elements == 1 ? 0 : elements;
 }
 
 bool takes_list_of_one(const Instruction& instruction, const OperandSpec& spec) noexcept {

@@ -183,7 +183,7 @@ TEST_CASE("wgmma: the warps of a warpgroup execute the same") {
                                        product() + kCommit + kWait + kStore);
   CHECK_THAT(other, Contains("warp 2 gives the descriptor 0x4000004000000400 of b for this wgmma"));
   CHECK_THAT(run_kernel(kFence + product() + kCommit + kWait + kStore, 96),
-             Contains("the last warpgroup has only 3 warps"));
+             Contains("its last warpgroup has 3 of 4"));
 }
 
 TEST_CASE("wgmma: one warp of the warpgroup may release the memory for all") {

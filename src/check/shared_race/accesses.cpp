@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ptx/vector_elements.hpp"
+
 namespace ptxgen::inline v0::gates {
 
 using namespace ptx;
@@ -80,19 +82,6 @@ SharedAccess bulk_copy(const Function& function, std::uint32_t statement) {
           .bytes = known ? static_cast<std::uint32_t>(size.value) : kMaxBytes};
 }
 
-unsigned elements_of(const Instruction& s) {
-  switch (s.get(Field::Vector)) {
-    case Modifier::v2:
-      return 2;
-    case Modifier::v4:
-      return 4;
-    case Modifier::v8:
-      return 8;
-    default:
-      return 1;
-  }
-}
-
 bool is_strong(const Instruction& s, std::string_view mnemonic) {
   if (mnemonic == "atom" || mnemonic == "red") return true;
   const Modifier order = s.get(Field::Order);
@@ -103,7 +92,7 @@ bool is_strong(const Instruction& s, std::string_view mnemonic) {
 void describe(const Function& function, const Instruction& s, SharedAccess& access) {
   const std::string_view mnemonic = info(s.op).mnemonic;
   access.strong = is_strong(s, mnemonic);
-  access.bytes = bytes(s.type()) * elements_of(s);
+  access.bytes = bytes(s.type()) * vector_elements(s);
   if (mnemonic == "cp") {
     access.done = SharedAccess::Done::Group;
     const auto operands = function.operands_of(s);

@@ -4,6 +4,7 @@
 #include "emulator/decode/decoder.hpp"
 #include "emulator/state/machine.hpp"
 #include "emulator/vector/lane_steps.hpp"
+#include "ptx/clock.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
@@ -202,7 +203,7 @@ Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
       Slot slot = frame_value(FrameValue::Kind::Special, operand.id, operand.component, width);
       slot.bits = static_cast<std::uint8_t>(std::min(width, bits_of(type)));
       slot.negated = operand.negated;
-      if (reads_clock(which)) {
+      if (is_clock(which)) {
         Step tick = step();
         tick.run = &update_clock;
         tick.result = slot.offset;

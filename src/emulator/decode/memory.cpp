@@ -9,6 +9,7 @@
 #include "emulator/state/windows.hpp"
 #include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa.hpp"
+#include "ptx/vector_elements.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -52,19 +53,6 @@ Parts parts_of(Decoder& decoder) {
     }
   }
   return made;
-}
-
-unsigned elements_of(const ptx::Instruction& instruction) {
-  switch (instruction.get(ptx::Field::Vector)) {
-    case ptx::Modifier::v2:
-      return 2;
-    case ptx::Modifier::v4:
-      return 4;
-    case ptx::Modifier::v8:
-      return 8;
-    default:
-      return 1;
-  }
 }
 
 MbarrierDetail mbarrier_detail(const ptx::Instruction& instruction) {
@@ -123,7 +111,7 @@ class MemoryDecoder {
     detail_.order = instruction_.get(ptx::Field::Order);
     detail_.scope = instruction_.get(ptx::Field::Scope);
     detail_.element_bytes = static_cast<std::uint8_t>(ptx::bytes(instruction_.type(0)));
-    detail_.elements = static_cast<std::uint8_t>(elements_of(instruction_));
+    detail_.elements = static_cast<std::uint8_t>(ptx::vector_elements(instruction_));
   }
 
   void decode() {

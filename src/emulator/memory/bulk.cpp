@@ -145,7 +145,8 @@ void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
     arrived.barrier = copy.barrier;
     copies_of(target).arrived.push_back(arrived);
   }
-  if (!complete_bytes(target, copy.barrier, copy.bytes)) {
+  const std::uint32_t completed = copy.size_unknown ? kAllBytes : copy.bytes;
+  if (!complete_bytes(target, copy.barrier, completed)) {
     report_no_object({context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane,
                       copy.barrier, other});
   }

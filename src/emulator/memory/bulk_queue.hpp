@@ -37,6 +37,7 @@ struct BulkCopy {
   std::uint32_t warp = 0;
   std::uint32_t lane = 0;
   std::uint32_t bytes = 0;
+  bool size_unknown = false;        ///< after a finding: completes all bytes that the phase expects
   const std::byte* from = nullptr;  ///< host address
   const std::uint64_t* from_written = nullptr;
   std::uint64_t from_first = 0;  ///< bit of `from_written`

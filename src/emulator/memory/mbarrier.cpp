@@ -235,7 +235,7 @@ bool complete_bytes(Cta& owner, std::uint64_t offset, std::uint32_t bytes) {
   Object object = load_object(host);
   if (!object.valid) return false;
   const bool parity = object.parity;
-  object.bytes -= static_cast<std::int32_t>(bytes);
+  object.bytes = bytes == kAllBytes ? 0 : object.bytes - static_cast<std::int32_t>(bytes);
   object.settle();
   store_object(owner, host, object, parity);
   return true;

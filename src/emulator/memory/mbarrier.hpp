@@ -56,6 +56,8 @@ struct MbarrierObject {
   return 2 * offset + (parity ? 1 : 0);
 }
 
+/// All bytes that the phase expects.
+inline constexpr std::uint32_t kAllBytes = 0xffffffffu;
 /// Completes `bytes` of a copy at the mbarrier at `offset` of the block's shared memory. False if
 /// there is no valid object.
 bool complete_bytes(Cta& owner, std::uint64_t offset, std::uint32_t bytes);

@@ -238,6 +238,7 @@ void issue_load(const Issue& issue, u64 to, u64 map_address, u64 barrier) {
   BulkCopy copy;
   copy.kind = BulkDetail::Kind::Load;
   copy.bytes = map ? map->box_bytes() : 0;
+  copy.size_unknown = !map;
   const CopySide target{context, issue.step, issue.detail, issue.lane, copy.bytes, true};
   Cta* owner = nullptr;
   bool good = target.shared(to, owner, issue.detail.cluster, map ? map->alignment() : 16);

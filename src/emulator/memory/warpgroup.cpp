@@ -238,8 +238,8 @@ void report_incomplete(Context& context, const Step& step) {
   }
   report(context, step.statement, Rule::WarpgroupMismatch, kNoIndex, [&] {
     return FindingText{
-        format_text("the block has {}, so that the last warpgroup has only {}",
-                    count_text(warps, "warp"), count_text(warps % kWarpgroupWarps, "warp")),
+        format_text("the block has {}, so that its last warpgroup has {} of {}",
+                    count_text(warps, "warp"), warps % kWarpgroupWarps, kWarpgroupWarps),
         {"launch blocks whose threads that execute wgmma are a multiple of 128"}};
   });
 }

@@ -145,20 +145,6 @@ void check_divisor(Context& context, const Step& step) {
 
 bool reads_carry(Op op) noexcept { return op == Op::addc || op == Op::subc || op == Op::madc; }
 
-bool reads_clock(SpecialRegister which) noexcept {
-  switch (which) {
-    case SpecialRegister::clock:
-    case SpecialRegister::clock_hi:
-    case SpecialRegister::clock64:
-    case SpecialRegister::globaltimer:
-    case SpecialRegister::globaltimer_lo:
-    case SpecialRegister::globaltimer_hi:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void update_clock(Context& context, const Step& step) {
   // Time is the number of executed instructions: repeatable and increasing.
   const std::uint64_t now = ++context.warp->instructions;

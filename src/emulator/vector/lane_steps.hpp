@@ -26,8 +26,6 @@ void count_predicated_off(Context& context, const Step& step);
 void check_divisor(Context& context, const Step& step);
 
 [[nodiscard]] bool reads_carry(ptx::Op op) noexcept;
-/// %clock and others whose value changes at each read.
-[[nodiscard]] bool reads_clock(ptx::SpecialRegister which) noexcept;
 /// Step: `immediate` the special register, `result` its slot, `detail` the slot's lane bytes.
 void update_clock(Context& context, const Step& step);
 

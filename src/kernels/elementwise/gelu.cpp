@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/parts/activation.hpp"
 #include "kernels/parts/map.hpp"
 
 namespace ptxgen::inline v0 {
@@ -10,19 +11,14 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kGeluInputs[] = {"in"};
-constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-constexpr double kSqrtHalf = 0.70710678118654752440;
 
 /// The factor of x.
 template <GeluForm kForm>
 Value<f32> gate(const Value<f32>& x, Accuracy accuracy) {
   if constexpr (kForm == GeluForm::Erf) {
-    const Value<f32> e = erf(x * static_cast<float>(kSqrtHalf), accuracy);
-    return e * 0.5f + 0.5f;
+    return erf_gate(x, accuracy);
   } else if constexpr (kForm == GeluForm::Tanh) {
-    const Value<f32> cubic = x * x * 0.044715f + 1.0f;
-    const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy);
-    return t * 0.5f + 0.5f;
+    return tanh_gate(x, accuracy);
   } else {
     return sigmoid(x * 1.702f, accuracy);
   }
@@ -30,10 +26,9 @@ Value<f32> gate(const Value<f32>& x, Accuracy accuracy) {
 
 template <GeluForm kForm>
 double exact_gate(double x) {
-  if constexpr (kForm == GeluForm::Erf) return 0.5 * std::erfc(-x * kSqrtHalf);
+  if constexpr (kForm == GeluForm::Erf) return exact_erf_gate(x);
   if constexpr (kForm == GeluForm::Sigmoid) return 1 / (1 + std::exp(-1.702 * x));
-  // (1 + tanh(z)) / 2, without cancellation
-  return 1 / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+  return exact_tanh_gate(x);
 }
 
 constexpr std::string_view kFunctions[] = {"erf", "tanh", "sigmoid"};  // by form

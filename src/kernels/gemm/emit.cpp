@@ -3,24 +3,19 @@
 
 #include <algorithm>
 
+#include "kernels/parts/activation.hpp"
+
 namespace ptxgen::inline v0::gemm {
 
 namespace {
 
 constexpr std::uint32_t kMaxGridY = 65535;
-constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-constexpr double kSqrtHalf = 0.70710678118654752440;
 
 // The steps of `silu`, `gelu` and `gelu_tanh`, precise.
 Value<f32> activated(const Value<f32>& x, GemmActivation activation) {
   if (activation == GemmActivation::Silu) return x * sigmoid(x, Accuracy::Precise);
-  if (activation == GemmActivation::Gelu) {
-    const Value<f32> e = erf(x * static_cast<float>(kSqrtHalf), Accuracy::Precise);
-    return x * (e * 0.5f + 0.5f);
-  }
-  const Value<f32> cubic = x * x * 0.044715f + 1.0f;
-  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), Accuracy::Precise);
-  return x * (t * 0.5f + 0.5f);
+  if (activation == GemmActivation::Gelu) return x * erf_gate(x, Accuracy::Precise);
+  return x * tanh_gate(x, Accuracy::Precise);
 }
 
 // Moved to the block's matrix, `stride` elements from one to the next.

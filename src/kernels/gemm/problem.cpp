@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "kernels/parts/activation.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
@@ -15,8 +16,6 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr double kRounding = 0x1p-24;
-constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-constexpr double kSqrtHalf = 0.70710678118654752440;
 // The largest slope of silu (1.0998) and of both forms of gelu (1.1290).
 constexpr double kMaxSlope = 1.13;
 
@@ -58,9 +57,9 @@ double activated(double x, GemmActivation activation) {
     case GemmActivation::Silu:
       return x / (1 + std::exp(-x));
     case GemmActivation::Gelu:
-      return x * 0.5 * std::erfc(-x * kSqrtHalf);
+      return x * exact_erf_gate(x);
     case GemmActivation::GeluByTanh:
-      return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+      return x * exact_tanh_gate(x);
   }
   return x;
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/gemv/blocks.hpp"
 #include "kernels/gemv/emit.hpp"
+#include "kernels/parts/activation.hpp"
 #include "kernels/parts/geometry.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
@@ -17,8 +18,6 @@
 namespace ptxgen::inline v0 {
 
 namespace {
-
-constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 
 [[noreturn]] void refuse(std::string message) {
   Error error(Stage::Build, "bad-parameter", std::move(message));
@@ -122,14 +121,12 @@ Accuracy accuracy_of(GemvGate gate) {
 // The steps of `gelu_tanh` and `swiglu`.
 Value<f32> activation(const Value<f32>& x, GemvGate gate) {
   if (is_silu(gate)) return x * sigmoid(x, accuracy_of(gate));
-  const Value<f32> cubic = x * x * 0.044715f + 1.0f;
-  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy_of(gate));
-  return x * (t * 0.5f + 0.5f);
+  return x * tanh_gate(x, accuracy_of(gate));
 }
 
 double exact_activation(double x, GemvGate gate) {
   if (is_silu(gate)) return x / (1 + std::exp(-x));
-  return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+  return x * exact_tanh_gate(x);
 }
 
 // The rows of a block's strip: the same number for all its matrices.

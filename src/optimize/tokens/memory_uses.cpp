@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "analysis/affine_forms.hpp"
+#include "ptx/clock.hpp"
+#include "ptx/vector_elements.hpp"
 #include "ptxgen/analysis/memory_order.hpp"
 
 namespace ptxgen::inline v0::optimize {
@@ -21,32 +23,9 @@ constexpr std::uint64_t kMaxWork = 5'000'000;
 bool reads_clock(const Function& function, const Instruction& s) {
   const auto operands = function.operands_of(s);
   return std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
-    if (operand.kind != OperandKind::Special) return false;
-    switch (static_cast<SpecialRegister>(operand.id)) {
-      case SpecialRegister::clock:
-      case SpecialRegister::clock_hi:
-      case SpecialRegister::clock64:
-      case SpecialRegister::globaltimer:
-      case SpecialRegister::globaltimer_lo:
-      case SpecialRegister::globaltimer_hi:
-        return true;
-      default:
-        return false;
-    }
+    return operand.kind == OperandKind::Special &&
+           is_clock(static_cast<SpecialRegister>(operand.id));
   });
-}
-
-unsigned elements_of(const Instruction& s) {
-  switch (s.get(Field::Vector)) {
-    case Modifier::v2:
-      return 2;
-    case Modifier::v4:
-      return 4;
-    case Modifier::v8:
-      return 8;
-    default:
-      return 1;
-  }
 }
 
 /// Sets space, address and bytes. The bytes of everything but plain and atomic accesses are not
@@ -57,7 +36,7 @@ void locate(const Function& function, const Instruction& s, MemoryUse& use) {
   use.space = space_of(space);
   const bool plain = mnemonic == "ld" || mnemonic == "ldu" || mnemonic == "st" ||
                      mnemonic == "atom" || mnemonic == "red";
-  use.bytes = bytes(s.type()) * elements_of(s);
+  use.bytes = bytes(s.type()) * vector_elements(s);
   use.anywhere = !plain || use.bytes == 0 || s.is(Op::st_bulk) || space == Modifier::shared_cluster;
   const auto operands = function.operands_of(s);
   for (std::uint32_t i = 0; i < operands.size(); ++i) {
