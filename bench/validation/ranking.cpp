@@ -29,6 +29,7 @@ constexpr ptx::Gpu kV100 = {
     2048,
     32,
     ptx::Dram::HBM,
+    ptx::TensorCores{1024},
     ptx::MeasuredRates{.read_share = 0.962, .latency_ns = 574, .growth_ns = 404}};
 
 // The largest of the terms that share the time between launch and reduction.

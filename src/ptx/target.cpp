@@ -63,15 +63,18 @@ constexpr Version kManyParameters{8, 1};
 
 // Sweeps of github.com/te42kyfo/gpu-benches at 1c36d50 (gpu-stream: share, latency and growth
 // fitted to its reads; gpu-small-kernels: the rest); its "h200" is a GH200. RTX 3090 and RTX 5090:
-// published readers reach 93 % of the datasheet.
+// published readers reach 93 % of the datasheet. Readers of the L2: 7219 GB/s of an A100 at 1410
+// MHz and 8986 GB/s of an H100 at 1755 MHz (PMC10448217, table 3), both 5120 bytes a clock.
 constexpr MeasuredRates kA100{.read_share = 0.868,
                               .latency_ns = 677,
                               .growth_ns = 332,
                               .clocks_per_block = 1.06,
                               .l2_gb_per_s = 3930,
+                              .l2_read_bytes_per_clock = 5120,
                               .stream_us = 2.68,
                               .graph_us = 1.39};
-constexpr MeasuredRates kA100Of40{.read_share = 0.958, .latency_ns = 710, .growth_ns = 355};
+constexpr MeasuredRates kA100Of40{
+    .read_share = 0.958, .latency_ns = 710, .growth_ns = 355, .l2_read_bytes_per_clock = 5120};
 constexpr MeasuredRates kRtx3090{.read_share = 0.93};
 constexpr MeasuredRates kA40{.read_share = 0.976,
                              .latency_ns = 529,
@@ -87,53 +90,62 @@ constexpr MeasuredRates kL40{.read_share = 0.977,
                              .l2_gb_per_s = 4840,
                              .stream_us = 1.64,
                              .graph_us = 1.04};
-constexpr MeasuredRates kH100Pcie{.read_share = 0.975, .latency_ns = 628, .growth_ns = 312};
+constexpr MeasuredRates kHopper{.l2_read_bytes_per_clock = 5120};
+constexpr MeasuredRates kH100Pcie{
+    .read_share = 0.975, .latency_ns = 628, .growth_ns = 312, .l2_read_bytes_per_clock = 5120};
 constexpr MeasuredRates kGh200{.read_share = 0.9665,
                                .latency_ns = 562,
                                .growth_ns = 448,
                                .clocks_per_block = 1.18,
                                .l2_gb_per_s = 6190,
+                               .l2_read_bytes_per_clock = 5120,
                                .stream_us = 2.46,
                                .graph_us = 1.27};
 constexpr MeasuredRates kRtx5090{.read_share = 0.93};
 
+constexpr TensorCores tensor(double operations_per_clock, std::uint32_t clock_mhz = 0) noexcept {
+  return {operations_per_clock, clock_mhz};
+}
+
 // NVIDIA datasheets and architecture white papers of each part; clocks are boost clocks. B300: SMs
-// and clock of the B200, with the datasheet's memory.
+// and clock of the B200, with the datasheet's memory. Tensor cores, TFLOP/s: T4 65, A100 312, A40
+// 149.7, RTX 3090 71, RTX 4090 165.2, RTX 4080 97.5, L40S 362, L40 181, L4 121, H100 SXM 989, H100
+// PCIe 756, B200 2250, RTX 5090 209.5.
 constexpr Gpu kGpus[] = {
     {"t4", "NVIDIA T4", "sm_75", 40, 1590, 320, 16 * kGB, 4 * kMiB, 64 * kKiB, 64 * kKiB, 65536,
-     1024, 16, Dram::GDDR},
+     1024, 16, Dram::GDDR, tensor(1024)},
     {"a100", "NVIDIA A100 80GB SXM", "sm_80", 108, 1410, 2039, 80 * kGB, 40 * kMiB, 164 * kKiB,
-     163 * kKiB, 65536, 2048, 32, Dram::HBM, kA100},
+     163 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(2048), kA100},
     {"a100-40", "NVIDIA A100 40GB SXM", "sm_80", 108, 1410, 1555, 40 * kGB, 40 * kMiB, 164 * kKiB,
-     163 * kKiB, 65536, 2048, 32, Dram::HBM, kA100Of40},
+     163 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(2048), kA100Of40},
     {"rtx3090", "NVIDIA GeForce RTX 3090", "sm_86", 82, 1695, 936, 24 * kGB, 6 * kMiB, 100 * kKiB,
-     99 * kKiB, 65536, 1536, 16, Dram::GDDR, kRtx3090},
+     99 * kKiB, 65536, 1536, 16, Dram::GDDR, tensor(512), kRtx3090},
     {"a40", "NVIDIA A40", "sm_86", 84, 1740, 696, 48 * kGB, 6 * kMiB, 100 * kKiB, 99 * kKiB, 65536,
-     1536, 16, Dram::GDDR, kA40},
+     1536, 16, Dram::GDDR, tensor(1024), kA40},
     {"rtx4090", "NVIDIA GeForce RTX 4090", "sm_89", 128, 2520, 1008, 24 * kGB, 72 * kMiB,
-     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR},
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR, tensor(512)},
     {"rtx4080", "NVIDIA GeForce RTX 4080", "sm_89", 76, 2505, 716.8, 16 * kGB, 64 * kMiB,
-     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR},
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR, tensor(512)},
     {"l40s", "NVIDIA L40S", "sm_89", 142, 2520, 864, 48 * kGB, 96 * kMiB, 100 * kKiB, 99 * kKiB,
-     65536, 1536, 24, Dram::GDDR},
+     65536, 1536, 24, Dram::GDDR, tensor(1024)},
     {"l40", "NVIDIA L40", "sm_89", 142, 2490, 864, 48 * kGB, 96 * kMiB, 100 * kKiB, 99 * kKiB,
-     65536, 1536, 24, Dram::GDDR, kL40},
+     65536, 1536, 24, Dram::GDDR, tensor(512), kL40},
     {"l4", "NVIDIA L4", "sm_89", 58, 2040, 300, 24 * kGB, 48 * kMiB, 100 * kKiB, 99 * kKiB, 65536,
-     1536, 24, Dram::GDDR},
+     1536, 24, Dram::GDDR, tensor(1024)},
     {"h100", "NVIDIA H100 SXM", "sm_90a", 132, 1980, 3350, 80 * kGB, 50 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(4096, 1830), kHopper},
     {"h100-pcie", "NVIDIA H100 PCIe", "sm_90a", 114, 1755, 2039, 80 * kGB, 50 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM, kH100Pcie},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(4096, 1620), kH100Pcie},
     {"gh200", "NVIDIA GH200 96GB", "sm_90a", 132, 1980, 4023, 96 * kGB, 60 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM, kGh200},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(4096, 1830), kGh200},
     {"h200", "NVIDIA H200 SXM", "sm_90a", 132, 1980, 4800, 141 * kGB, 60 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(4096, 1830), kHopper},
     {"b200", "NVIDIA B200 SXM", "sm_100a", 148, 1965, 8000, 180 * kGB, 126 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(8192, 1856)},
     {"b300", "NVIDIA B300 SXM", "sm_103a", 148, 1965, 8000, 288 * kGB, 126 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, tensor(8192, 1856)},
     {"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 170, 2407, 1792, 32 * kGB, 96 * kMiB,
-     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR, kRtx5090},
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR, tensor(512), kRtx5090},
 };
 
 }  // namespace

@@ -51,9 +51,16 @@ struct MeasuredRates {
   double growth_ns = 0;
   double clocks_per_block = 0;  ///< from the start of one block to that of the next, anywhere
   double l2_gb_per_s = 0;       ///< a copy inside the L2, read and written, 1e9 bytes per second
+  double l2_read_bytes_per_clock = 0;  ///< a reader of the L2, by the whole GPU
   /// From one kernel that does nearly nothing to the next: launched in a stream, in a graph.
   double stream_us = 0;
   double graph_us = 0;
+};
+
+/// Dense products of f16 with sums in f32; a fused multiply-add counts as two operations.
+struct TensorCores {
+  double operations_per_clock = 0;  ///< of an SM
+  std::uint32_t clock_mhz = 0;      ///< at which the datasheet counts them; 0: the boost clock
 };
 
 /// A GPU as the planner, the memory report and the emulator model it.
@@ -72,6 +79,7 @@ struct Gpu {
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
   Dram dram = Dram::GDDR;
+  TensorCores tensor = {};
   MeasuredRates measured = {};
 };
 

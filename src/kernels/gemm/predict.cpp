@@ -48,13 +48,9 @@ std::string_view largest(const GemmTerms& terms) {
       ->second;
 }
 
-// Of a reader. The rates of copies are lower; NVIDIA's white paper of the A100 has 5120 bytes a
-// clock, which is taken for Hopper, too.
+// Where that of a reader was not published, the lower rate of a copy.
 double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) {
-  constexpr double kServerBytesPerClock = 5120;
-  const std::uint16_t sm = ptx::sm_of(gpu);
-  const double known = sm == 80 || sm == 90 ? kServerBytesPerClock * gpu.clock_mhz * 1e-3 : 0;
-  return std::max(known, rates.l2_gb_per_s);
+  return std::max(gpu.measured.l2_read_bytes_per_clock * gpu.clock_mhz * 1e-3, rates.l2_gb_per_s);
 }
 
 // Bytes from DRAM: A and C once; B once, or if it does not fit the L2 beside a group of rows of A,
