@@ -56,9 +56,7 @@ class Emitter {
     k_.if_(kit_.first() < kit_.queries(), [&] { load_queries(); });
     const Value<u32> first_row = kit_.first() + row_;
     for (std::uint32_t i = 0; i < kRows; ++i) ranges_.push_back(kit_.range(first_row + i));
-    // The first query has the lowest end, the last one the highest begin.
-    const Value<u32> first_end = kit_.range(kit_.first()).end;
-    const Value<u32> last_begin = kit_.range(kit_.first() + (tile_.queries - 1)).begin;
+    const flash::KeyRange common = kit_.common_range(kit_.first(), tile_.queries);
     auto base = k_.var(block.begin);
     // Which all threads decide together: lengths may be from memory.
     k_.while_([&] { return block_any(k_, base < block.end); },
@@ -66,8 +64,8 @@ class Emitter {
                 load_tile(base);
                 k_.bar_sync();
                 Scores scores = score();
-                const Pred early = base < last_begin;
-                k_.if_(early | (base + tile_.keys > first_end), [&] { mask(base, scores); });
+                const Pred early = base < common.begin;
+                k_.if_(early | (base + tile_.keys > common.end), [&] { mask(base, scores); });
                 weigh(scores);
                 k_.bar_warp_sync();
                 add_values();

@@ -112,13 +112,22 @@ KeyRange Kit::range(const Value<u32>& query) const {
   return {k.selp(k.bitcast<u32>(begin), 0u, exists), k.selp(k.bitcast<u32>(end), 0u, exists)};
 }
 
+// The last of `count` queries that the row has; any if it has none of them.
+Value<u32> Kit::last_of(const Value<u32>& from, std::uint32_t count) const {
+  const Value<u32> some = k.max(*queries_, 1u);
+  return k.min(from + count, some) - 1u;
+}
+
+// Begins and ends of ranges rise with the query.
 KeyRange Kit::range_of(const Value<u32>& from, std::uint32_t count, std::uint32_t step) const {
   const Value<u32> begin = range(from).begin & ~(step - 1);
-  const Value<u32> some = k.max(*queries_, 1u);
-  const Value<u32> after = k.min(from + count, some);
-  // The last one has the last key; it is before `from` where there is none.
-  const Value<u32> end = range(after - 1u).end;
+  const Value<u32> end = range(last_of(from, count)).end;
   return {begin, k.selp(end, 0u, from < *queries_)};
+}
+
+KeyRange Kit::common_range(const Value<u32>& from, std::uint32_t count) const {
+  const Value<u32> begin = range(last_of(from, count)).begin;
+  return {begin, range(from).end};
 }
 
 Ptr<b8> Kit::row_of(const Ptr<b8>& heads, const Value<u32>& query) const {

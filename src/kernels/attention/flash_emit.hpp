@@ -48,6 +48,9 @@ class Kit {
   [[nodiscard]] KeyRange range_of(const Value<u32>& from, std::uint32_t count,
                                   std::uint32_t step) const;
 
+  /// The keys that all queries [from, from + count) of the row attend; none if there is no query.
+  [[nodiscard]] KeyRange common_range(const Value<u32>& from, std::uint32_t count) const;
+
   /// Query `query` of the block's head, in q or out.
   [[nodiscard]] Ptr<b8> query_row(const Value<u32>& query) const { return row_of(*q_, query); }
   [[nodiscard]] Ptr<b8> out_row(const Value<u32>& query) const { return row_of(*out_, query); }
@@ -68,6 +71,7 @@ class Kit {
 
  private:
   [[nodiscard]] Ptr<b8> row_of(const Ptr<b8>& heads, const Value<u32>& query) const;
+  [[nodiscard]] Value<u32> last_of(const Value<u32>& from, std::uint32_t count) const;
   [[nodiscard]] Value<u32> length(const char* name, const Value<u32>& limit) const;
   void place_heads();
   void place_cache();

@@ -33,6 +33,13 @@ std::uint32_t bytes_of(const FlashProblem& problem, const FlashMmaTileShape& til
   return (tile.queries + 2 * kStages * tile.keys) * pitch_of(problem);
 }
 
+// What registers are left for, as ptxas 13 allocates them: 32 queries of a warp and 64 keys spill
+// with 128 elements.
+std::uint32_t max_head_size(const FlashMmaTileShape& tile) {
+  if (tile.warp_queries() == 16) return 256;
+  return tile.keys > 32 ? 112 : 128;
+}
+
 using Fragment4 = std::array<Value<b32>, 4>;
 
 /// The code of one kernel. Shape is that of a product, E the type of its factors.
@@ -62,7 +69,7 @@ class Emitter {
     start();
     const flash::KeyRange block = kit_.range_of(kit_.first(), tile_.queries, tile_.keys);
     k_.if_(kit_.first() < kit_.queries(), [&] { load_queries(); });
-    find_ranges();
+    common_.emplace(kit_.common_range(kit_.first() + warp_row_, tile_.warp_queries()));
     auto base = k_.var(block.begin);
     auto stage = k_.var<u32>(0u);
     k_.if_(block.begin < block.end, [&] { request(block.begin, k_.constant<u32>(0u)); });
@@ -118,16 +125,6 @@ class Emitter {
     const Value<u32> first = kit_.first() + warp_row_;
     return first + (lane_ >> 2u) + 8 * row;
   }
-  void find_ranges() {
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      ranges_.push_back(kit_.range(query_of(row)));
-    }
-    // Of the warp the first query has the lowest end, the last one the highest begin.
-    const Value<u32> first = kit_.first() + warp_row_;
-    first_end_.emplace(kit_.range(first).end);
-    last_begin_.emplace(kit_.range(first + (tile_.warp_queries() - 1)).begin);
-  }
-
   // 16 bytes of each lane of eight; some of the last are beyond the row.
   [[nodiscard]] std::uint32_t chunks() const { return p_.head_size / kChunk; }
   void for_each_chunk(const std::function<void(std::uint32_t)>& copy) const {
@@ -255,8 +252,8 @@ class Emitter {
 
   void step(const Var<u32>& base, const Value<u32>& stage) {
     std::vector<Sums> scores = score(k_fragments_.offset_bytes(stage));
-    const Pred early = base < *last_begin_;
-    k_.if_(early | (base + tile_.keys > *first_end_), [&] { mask(base, scores); });
+    const Pred early = base < common_->begin;
+    k_.if_(early | (base + tile_.keys > common_->end), [&] { mask(base, scores); });
     const std::vector<Fragment4> weights = weigh(scores);
     add_values(weights, v_fragments_.offset_bytes(stage));
   }
@@ -301,12 +298,13 @@ class Emitter {
   }
 
   // -inf for keys outside of their query's range. A thread has keys 2 (lane % 4) and the next one
-  // of each 8.
+  // of each 8. Ranges are computed anew: registers are scarcer than these steps are frequent.
   void mask(const Var<u32>& base, const std::vector<Sums>& scores) {
     const Value<u32> first = base + ((lane_ & 3u) << 1u);
     for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      const Value<u32> count = ranges_[row].end - ranges_[row].begin;
-      const Value<u32> before = first - ranges_[row].begin;
+      const flash::KeyRange range = kit_.range(query_of(row));
+      const Value<u32> count = range.end - range.begin;
+      const Value<u32> before = first - range.begin;
       for (std::uint32_t j = 0; j < 2 * key_tiles(); ++j) {
         const Pred outside = before + (j / 2 * 8 + j % 2) >= count;
         Var<f32> score = variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
@@ -435,8 +433,7 @@ class Emitter {
   Ptr<b8, Shared> memory_, ring_;  ///< queries; stages of keys, then values
   Ptr<b8, Shared> q_fragments_, k_fragments_, v_fragments_;  ///< addresses of the lane
   Value<f32> factor_;
-  std::vector<flash::KeyRange> ranges_;  ///< of each row of the thread
-  std::optional<Value<u32>> first_end_, last_begin_;
+  std::optional<flash::KeyRange> common_;  ///< that all queries of the warp attend
   std::vector<Var<f32>> peaks_, sums_;
   std::vector<Sums> outputs_;
 };
@@ -453,10 +450,8 @@ class Emitter {
 const FlashMmaTileShape& FlashAttentionTensorCore::shape() const noexcept {
   if (tile != FlashMmaTile::Auto) return kFlashMmaTiles[static_cast<std::size_t>(tile)];
   if (problem.head_size > 128) return std::end(kFlashMmaTiles)[-1];
-  const auto* const fits = std::find_if(
-      std::begin(kFlashMmaTiles) + 1, std::end(kFlashMmaTiles) - 1,
-      [&](const FlashMmaTileShape& t) { return bytes_of(problem, t) <= kAutoSharedBytes; });
-  return *fits;
+  const FlashMmaTileShape& wide = kFlashMmaTiles[1];
+  return bytes_of(problem, wide) <= kAutoSharedBytes ? wide : kFlashMmaTiles[2];
 }
 
 std::uint32_t FlashAttentionTensorCore::shared_bytes() const noexcept {
@@ -478,11 +473,12 @@ void check(const FlashAttentionTensorCore& kernel, const ptx::Target& target) {
                        "or newer: take f16",
                        target.name));
   }
-  if (kernel.shape().warp_queries() > 16 && p.head_size > 128) {
+  const FlashMmaTileShape& tile = kernel.shape();
+  if (p.head_size > max_head_size(tile)) {
     refuse("bad-parameter", nullptr,
-           format_text("tile {} with head_size {}: a thread has registers for 32 queries of a warp "
-                       "up to a head_size of 128: take a tile of 64 queries, or auto",
-                       kernel.shape().name, p.head_size));
+           format_text("tile {} with head_size {}: a thread has registers for at most {} elements "
+                       "of a head: take a smaller tile, or auto",
+                       tile.name, p.head_size, max_head_size(tile)));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
     refuse("target-lacks", &target,

@@ -7,23 +7,22 @@
 namespace ptxgen::inline v0 {
 
 /// The queries of a block and the keys of a step, and how many queries each of its 4 warps has.
-enum class FlashMmaTile : std::uint8_t { Auto, t128x64, t64x64, t64x32 };
+enum class FlashMmaTile : std::uint8_t { Auto, t128x64, t128x32, t64x64, t64x32 };
 struct FlashMmaTileShape {
   std::string_view name;
   std::uint32_t queries = 0, keys = 0;
   [[nodiscard]] constexpr std::uint32_t warp_queries() const noexcept { return queries / 4; }
 };
 inline constexpr FlashMmaTileShape kFlashMmaTiles[] = {
-    {"auto"}, {"128x64", 128, 64}, {"64x64", 64, 64}, {"64x32", 64, 32}};
+    {"auto"}, {"128x64", 128, 64}, {"128x32", 128, 32}, {"64x64", 64, 64}, {"64x32", 64, 32}};
 
 /// Attention by `mma.sync.m16n8k16` of f16 or bf16, the type of the cache, with sums in f32. q is
-/// rounded to that type, and so are the weights, each at most 1; scores, maxima and sums of weights
-/// are f32. A warp keeps the scores of its queries in registers: fragments of sums are fragments of
-/// the left factor of the next product. Queries, keys and values are in shared memory, rows 16
-/// bytes longer than a head, so that `ldmatrix` and the copies have no bank conflicts. While a tile
-/// of keys and values is used, `cp.async` copies the next one: one barrier a step. On sm_75, which
-/// has neither `cp.async` nor bf16 nor m16n8k16, each thread loads and stores, and a product is two
-/// of m16n8k8.
+/// rounded to that type, and so are the weights; scores, maxima and sums of weights are f32. A warp
+/// keeps the scores of its queries in registers: fragments of sums are fragments of the left factor
+/// of the next product. Queries, keys and values are in shared memory, rows 16 bytes longer than a
+/// head, so that `ldmatrix` and the copies have no bank conflicts. While a tile of keys and values
+/// is used, `cp.async` copies the next one: one barrier a step. On sm_75, which has neither
+/// `cp.async` nor bf16 nor m16n8k16, each thread loads and stores, and a product is two of m16n8k8.
 ///
 /// The maximum and the sum are those of the online softmax of `flash_attention`; what was summed is
 /// scaled only in steps in which a maximum of the warp rises. Bits depend on the tile and on the
@@ -32,8 +31,8 @@ inline constexpr FlashMmaTileShape kFlashMmaTiles[] = {
 /// max_seq, window, pages, scale)`.
 struct FlashAttentionTensorCore {
   FlashProblem problem{.type = ElementType::f16, .cache = ElementType::f16};
-  /// Auto: the largest tile whose block fits 99 KiB of shared memory, which GPUs from sm_80 on
-  /// have; for heads of more than 128 elements the smallest, for its registers.
+  /// Auto: 128x64 if it fits 99 KiB of shared memory, which GPUs from sm_80 on have, else 128x32;
+  /// for heads of more than 128 elements 64x32, for its registers.
   FlashMmaTile tile = FlashMmaTile::Auto;
 
   static constexpr std::uint32_t kThreads = 128;  ///< of a block
