@@ -114,31 +114,32 @@ class Emitter {
     }
   }
 
-  // Queries from the last one on are that one, and store nothing.
+  // Queries that do not exist are zeros.
   void load_queries() {
     const PackedRows rows = rows_of(p_.type);
     const std::uint32_t together = threads() / kLanes;
     const Value<u32> row = thread_ / kLanes;
-    const Value<u32> last = kit_.queries() - 1u;
     const Value<f32> factor = kit_.factor();
     for (std::uint32_t pass = 0; pass < tile_.queries; pass += together) {
       const Value<u32> inside = row + pass;
-      const Value<u32> query = k_.min(kit_.first() + inside, last);
-      share(rows, rows.load(kit_.query_row(query)), factor, q_ + k_.mul_lo(inside, head_pitch(p_)));
+      const Value<u32> query = kit_.first() + inside;
+      const Pred exists = query < kit_.queries();
+      share(rows, rows.load(kit_.query_row(query), exists), factor,
+            q_ + k_.mul_lo(inside, head_pitch(p_)));
     }
   }
-  // Keys from the last one on are that one, and their scores do not count.
+  // Keys that do not exist are zeros, and their scores do not count.
   void load_tile(const Var<u32>& base) {
     const PackedRows rows = rows_of(p_.cache);
     const std::uint32_t together = threads() / kLanes;
     const Value<u32> row = thread_ / kLanes;
-    const Value<u32> last = kit_.keys() - 1u;
     std::vector<std::vector<PackedUnit>> keys, values;
     for (std::uint32_t pass = 0; pass < tile_.keys; pass += together) {
-      const Value<u32> position = k_.min(base + (row + pass), last);
-      const Value<u64> offset = kit_.cache_row(position);
-      keys.push_back(rows.load(kit_.k_cache() + offset));
-      values.push_back(rows.load(kit_.v_cache() + offset));
+      const Value<u32> key = base + (row + pass);
+      const Value<u64> offset = kit_.cache_row(key);
+      const Pred exists = key < kit_.keys();
+      keys.push_back(rows.load(kit_.k_cache() + offset, exists));
+      values.push_back(rows.load(kit_.v_cache() + offset, exists));
     }
     const Value<u32> place = k_.mul_lo(row, head_pitch(p_));
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
@@ -314,6 +315,8 @@ BuiltKernel FlashAttention::build(const ptx::Target& target) const {
   check(*this, target);
   KernelBuilder k(kernel_name<FlashAttention>, target.name);
   k.required_threads(threads());
+  // Without a number ptxas 13 spills some tiles to have more blocks.
+  k.min_blocks_per_sm(std::clamp(512 / threads() / (problem.head_size > 128 ? 2 : 1), 1u, 4u));
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
   Emitter(k, *this).emit();

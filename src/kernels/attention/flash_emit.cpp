@@ -130,6 +130,11 @@ KeyRange Kit::common_range(const Value<u32>& from, std::uint32_t count) const {
   return {begin, range(from).end};
 }
 
+Value<u32> Kit::query_or_last(const Value<u32>& query) const {
+  const Value<u32> last = *queries_ - 1u;
+  return k.selp(query, last, query < *queries_);
+}
+
 Ptr<b8> Kit::row_of(const Ptr<b8>& heads, const Value<u32>& query) const {
   const Value<u64> offset = k.mul_lo(k.convert<u64>(query), *query_pitch_);
   return heads.offset_bytes(offset);
@@ -138,7 +143,10 @@ Ptr<b8> Kit::row_of(const Ptr<b8>& heads, const Value<u32>& query) const {
 Value<u64> Kit::cache_row(const Value<u32>& position) const {
   if (problem.page == 0) return k.mul_wide(position, cache_pitch());
   const auto log2 = static_cast<unsigned>(std::countr_zero(problem.page));
-  const Value<u32> entry = (*table_)[position >> log2];
+  // The table is read where there are keys.
+  const Value<u32> last = *keys_ - 1u;
+  const Value<u32> known = k.selp(position, last, position < *keys_);
+  const Value<u32> entry = (*table_)[known >> log2];
   const Value<u32> page = k.min(entry, *last_page_);
   const Value<u64> strip = k.mul_wide(page, *kv_heads_);
   const Value<u64> first = k.mul_lo(strip, std::uint64_t{problem.page} * cache_pitch());

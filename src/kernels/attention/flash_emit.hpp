@@ -51,10 +51,13 @@ class Kit {
   /// The keys that all queries [from, from + count) of the row attend; none if there is no query.
   [[nodiscard]] KeyRange common_range(const Value<u32>& from, std::uint32_t count) const;
 
+  /// `query`, or the last one if there is none of that number; there is one at least.
+  [[nodiscard]] Value<u32> query_or_last(const Value<u32>& query) const;
   /// Query `query` of the block's head, in q or out.
   [[nodiscard]] Ptr<b8> query_row(const Value<u32>& query) const { return row_of(*q_, query); }
   [[nodiscard]] Ptr<b8> out_row(const Value<u32>& query) const { return row_of(*out_, query); }
-  /// Where keys and values of a position are, bytes from the start of `k_cache()` and `v_cache()`.
+  /// Where key and value of a position are, bytes from the start of `k_cache()` and `v_cache()`; of
+  /// positions without a key anywhere.
   [[nodiscard]] Value<u64> cache_row(const Value<u32>& position) const;
   [[nodiscard]] const Ptr<b8>& k_cache() const noexcept { return *k_cache_; }
   [[nodiscard]] const Ptr<b8>& v_cache() const noexcept { return *v_cache_; }

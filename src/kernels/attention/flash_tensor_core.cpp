@@ -71,8 +71,7 @@ class Emitter {
     k_.if_(kit_.first() < kit_.queries(), [&] { load_queries(); });
     common_.emplace(kit_.common_range(kit_.first() + warp_row_, tile_.warp_queries()));
     auto base = k_.var(block.begin);
-    auto stage = k_.var<u32>(0u);
-    k_.if_(block.begin < block.end, [&] { request(block.begin, k_.constant<u32>(0u)); });
+    k_.if_(block.begin < block.end, [&] { request(block.begin, 0); });
     if (async_) k_.cp_async_commit_group();
     // Which all threads decide together: lengths may be from memory. After it no warp reads the
     // stage that is filled next.
@@ -80,15 +79,17 @@ class Emitter {
       if (async_) k_.cp_async_wait_group(0);
       return block_any(k_, base < block.end);
     };
-    k_.while_(more, [&] {
-      const Value<u32> now = stage.read();
-      const Value<u32> other = k_.sub(2 * tile_bytes(), now);
+    const auto use = [&](std::uint32_t stage) {
       const Value<u32> next = base + tile_.keys;
-      k_.if_(next < block.end, [&] { request(next, other); });
+      k_.if_(next < block.end, [&] { request(next, 1 - stage); });
       if (async_) k_.cp_async_commit_group();
-      step(base, now);
-      stage = other;
+      step(base, stage);
       base = next;
+    };
+    // Stages are constants in the code, so that the gate for races tells them apart.
+    k_.while_(more, [&] {
+      use(0);
+      k_.if_(more(), [&] { use(1); });
     });
     store();
   }
@@ -191,10 +192,9 @@ class Emitter {
   // Queries from the last one on are that one, and store nothing.
   void load_queries() {
     constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
-    const Value<u32> last = kit_.queries() - 1u;
     for (std::uint32_t pass = 0; pass < tile_.queries; pass += kTogether) {
       const Value<u32> row = copy_row_number() + pass;
-      const Ptr<b8> from = kit_.query_row(k_.min(kit_.first() + row, last));
+      const Ptr<b8> from = kit_.query_row(kit_.query_or_last(kit_.first() + row));
       if (p_.type == p_.cache) {
         const Value<u32> chunk = (thread_ & (kLanes - 1)) << 4u;
         copy_row(from.offset_bytes(k_.convert<u64>(chunk)),
@@ -224,20 +224,19 @@ class Emitter {
     }
   }
 
-  // Copies the tile of keys and values from `base` on to the stage at `stage`; zeros from the last
-  // key on.
-  void request(const Value<u32>& base, const Value<u32>& stage) {
+  [[nodiscard]] std::uint32_t stage_bytes() const { return 2 * tile_bytes(); }
+  // Copies the tile of keys and values from `base` on to a stage; zeros from the last key on.
+  void request(const Value<u32>& base, std::uint32_t stage) {
     constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
     const Value<u32> first = base + copy_row_number();
     const Value<s32> left = k_.template bitcast<s32>(kit_.keys() - first);
-    const Ptr<b8, Shared> to = copy_place(ring_).offset_bytes(stage);
+    const Ptr<b8, Shared> to = copy_place(ring_).offset_bytes(stage * stage_bytes());
     const Value<u64> chunk = k_.mul_wide(thread_ & (kLanes - 1), 16u);
     std::optional<Value<u64>> offset;
     for (std::uint32_t pass = 0; pass < tile_.keys; pass += kTogether) {
       const Pred inside = left > static_cast<std::int32_t>(pass);
       if (p_.page != 0) {
-        const Value<u32> last = kit_.keys() - 1u;
-        offset.emplace(kit_.cache_row(k_.min(first + pass, last)) + chunk);
+        offset.emplace(kit_.cache_row(first + pass) + chunk);
       } else if (pass == 0) {
         offset.emplace(kit_.cache_row(first) + chunk);
       }
@@ -250,12 +249,12 @@ class Emitter {
     }
   }
 
-  void step(const Var<u32>& base, const Value<u32>& stage) {
-    std::vector<Sums> scores = score(k_fragments_.offset_bytes(stage));
+  void step(const Var<u32>& base, std::uint32_t stage) {
+    std::vector<Sums> scores = score(k_fragments_.offset_bytes(stage * stage_bytes()));
     const Pred early = base < common_->begin;
     k_.if_(early | (base + tile_.keys > common_->end), [&] { mask(base, scores); });
     const std::vector<Fragment4> weights = weigh(scores);
-    add_values(weights, v_fragments_.offset_bytes(stage));
+    add_values(weights, v_fragments_.offset_bytes(stage * stage_bytes()));
   }
 
   // Terms of a fragment: 16.
