@@ -124,13 +124,13 @@ TEMPLATE_TEST_CASE("flash attention: no spills", "", BOTH_KERNELS) {
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   const ParameterInfo& tiles =
       kDescription<TestType>.parameters[parameter_index(kDescription<TestType>, "tile")];
-  std::size_t number = 0;
   std::uint32_t largest = 0;
   for (std::uint64_t tile = 1; tile <= tiles.max; ++tile) {
     for (const std::uint32_t size : {64u, 80u, 112u, 128u, 256u}) {
       for (const std::string_view target : {"sm_80", "sm_90", "sm_120"}) {
         for (const bool options : {false, true}) {
-          if (!full() && number++ % 7 != 0) continue;
+          // Every day one: the catalog's tests assemble the default as well.
+          if (!full() && (tile != 2 || size != 128 || target != "sm_90" || !options)) continue;
           auto kernel = kernel_of<TestType>(size, tile);
           kernel.problem.variable = kernel.problem.tokens_first = options;
           if (options) kernel.problem.page = kernel.problem.pages = 64;
