@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "kernels/model/law.hpp"
@@ -40,7 +41,7 @@ struct Work {
 };
 
 // Steps of the block that has queries from `first` on.
-std::uint64_t steps_of(const FlashProblem& p, const Work& work, std::uint64_t first) {
+std::uint64_t block_steps(const FlashProblem& p, const Work& work, std::uint64_t first) {
   const auto end_of = [&](std::uint64_t query) {
     if (!p.causal) return std::uint64_t{p.keys};
     const std::uint64_t sum = query + 1 + p.keys;
@@ -69,7 +70,8 @@ Steps steps_of(const FlashProblem& p, const Work& work, std::uint32_t sms) {
   std::vector<double> of_tile;
   const std::uint64_t counted = std::min<std::uint64_t>(tiles, kMaxSimulatedBlocks);
   for (std::uint64_t i = 0; i < counted; ++i) {
-    of_tile.push_back(static_cast<double>(steps_of(p, work, (tiles - 1 - i) * work.tile_queries)));
+    of_tile.push_back(
+        static_cast<double>(block_steps(p, work, (tiles - 1 - i) * work.tile_queries)));
     steps.all += of_tile.back();
     steps.longest = std::max(steps.longest, of_tile.back());
   }
@@ -79,8 +81,8 @@ Steps steps_of(const FlashProblem& p, const Work& work, std::uint32_t sms) {
     steps.busiest = std::max(steps.all / sms, steps.longest);
     return steps;
   }
-  std::priority_queue<double, std::vector<double>, std::greater<>> busy(std::greater<>(),
-                                                                        std::vector<double>(sms));
+  std::vector<double> idle(sms);
+  std::priority_queue busy(std::greater<>{}, std::move(idle));
   for (std::uint64_t head = 0; head < heads; ++head) {
     for (const double block : of_tile) {
       const double end = busy.top() + block;
