@@ -33,8 +33,9 @@ TEST_CASE("every kernel assembles for every target, without spills") {
       CHECK(result.spill_loads == 0);
       CHECK(result.kernels[0].stack == 0);
       CHECK(result.registers > 0);
-      CHECK(result.registers <=
-            (entry.name == "gemv" || entry.name.substr(0, 4) == "gemm" ? 255u : 128u));
+      const bool tensor_cores =
+          entry.name.substr(0, 4) == "gemm" || entry.name == "flash_attention_tensor_core";
+      CHECK(result.registers <= (entry.name == "gemv" || tensor_cores ? 255u : 128u));
       CHECK(result.kernels[0].shared >= (entry.name == "gemv_coalesced" ? 1024u : 0u));
       ++assembled;
     }

@@ -141,11 +141,12 @@ TEST_CASE("the target and the lowest version are stated") {
           entry.name == "gemv" || entry.name == "batched_gemv" || entry.name == "gemv_group";
       // On tensor cores: ldmatrix (6.5), from sm_80 on cache operators of cp.async.
       const bool tensor_cores = entry.name == "gemm" || entry.name == "gemm_mma";
-      const Version needed = tensor_cores && row.sm < 80 ? Version{6, 5}
-                             : tensor_cores              ? Version{7, 4}
-                             : planned                   ? Version{7, 4}
-                             : entry.name == "gelu_tanh" ? Version{7, 0}
-                                                         : Version{};
+      const bool attention = entry.name == "flash_attention_tensor_core";
+      const Version needed = (tensor_cores || attention) && row.sm < 80 ? Version{6, 5}
+                             : tensor_cores                             ? Version{7, 4}
+                             : planned                                  ? Version{7, 4}
+                             : entry.name == "gelu_tanh"                ? Version{7, 0}
+                                                                        : Version{};
       CHECK(emitted.module.version == (row.version < needed ? needed : row.version));
     }
   }

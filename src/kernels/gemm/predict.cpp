@@ -48,11 +48,6 @@ std::string_view largest(const GemmTerms& terms) {
       ->second;
 }
 
-// Where that of a reader was not published, the lower rate of a copy.
-double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) {
-  return std::max(gpu.measured.l2_read_bytes_per_clock * gpu.clock_mhz * 1e-3, rates.l2_gb_per_s);
-}
-
 // Bytes from DRAM: A and C once; B once, or if it does not fit the L2 beside a group of rows of A,
 // for each group.
 double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates) {
@@ -86,7 +81,7 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   terms.latency =
       std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
   terms.l2 = blocks * (work.tile_m + work.tile_n) * work.terms * element /
-             l2_read_gb_per_s(gpu, rates) * 1e-3;
+             model::l2_read_gb_per_s(gpu, rates) * 1e-3;
   const KernelCost cost = detail::gemm_cost(p);
   const double written = static_cast<double>(cost.bytes_written);
   const double dram = dram_bytes(p, work, rates);
