@@ -147,7 +147,10 @@ void Pass::multiply_rows(const Step& step, const Matrix& w, const Buffer<f32>& x
   problem.bias = bias.address != 0;
   GemmOperands operands{.c = y, .a = x, .b = w.memory, .bias = bias};
   if (on_tensor_cores()) operands.a = work_.narrow;
-  emit_(step, problem, operands, taps);
+  const std::optional<GemmKernel> suited =
+      emulated_ == nullptr ? std::nullopt : emulator_gemm(problem, *emulated_);
+  if (!suited) return emit_(step, problem, operands, taps);
+  std::visit([&](const auto& kernel) { emit_(step, kernel, operands, taps); }, *suited);
 }
 
 void Pass::multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,

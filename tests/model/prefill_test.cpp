@@ -74,7 +74,10 @@ TEST_CASE("a prompt by GEMM kernels gives the logits of its tokens, one by one")
     // Every day one of them.
     if (!full() && architecture == model::Architecture::qwen2) continue;
     const ToyShape shape = shape_of(architecture);
-    const ModelBench bench(shape);
+    // One with the plans for the emulator, one with those of a GPU.
+    model::ModelOptions loading = model_options();
+    loading.gpu_plans = architecture == model::Architecture::qwen2;
+    const ModelBench bench(shape, loading);
     // A chunk or two of GEMM kernels, and a rest for batched GEMVs.
     const Tokens tokens = toy_tokens(shape, full() ? 77 : 40, 5);
     Tokens with_next = tokens;
@@ -140,8 +143,9 @@ TEST_CASE("an activation that f16 does not have is an error of the prefill") {
   const Toy toy = with_weights(shape, "blk.1.ffn_norm.weight", 60000);
   const Device device = Device::open("emulator", model_settings());
   const Context context(device);
-  const model::Model model(context, gguf::File::view(as_bytes(toy.bytes), "toy.gguf"),
-                           model_options());
+  model::ModelOptions loading = model_options();
+  loading.gpu_plans = true;
+  const model::Model model(context, gguf::File::view(as_bytes(toy.bytes), "toy.gguf"), loading);
   const Tokens tokens = toy_tokens(shape, 40, 5);
   Session session(model, options_of(ElementType::f16, 64));
   const Tokens before{1, 2, 3};
