@@ -30,12 +30,13 @@ void emit_output(gemm::Kit& kit, const Value<u32>& row, const Value<u32>& column
   const std::uint64_t element = bytes(p.type);
   const std::uint64_t right_element = bytes(p.type_b());
   auto a = k.var(gemm::moved(k, kit.a, row, element * (p.transpose_a ? 1 : p.pitch_a())));
-  auto sum = k.var<f32>(0.0f);
   if (info(p.type_b()).block_values != 1) {
+    auto sum = k.var<f32>(0.0f);
     add_runs(kit, a, column, sum);
     return gemm::store_outputs(kit, row, column, {sum.read()});
   }
   auto b = k.var(gemm::moved(k, kit.b, column, right_element * (p.transpose_b ? p.pitch_b() : 1)));
+  auto sum = k.var<f32>(0.0f);
   k.for_(0u, p.k, 1u, [&] {
     const Floats left = load_floats(k, a.view(), p.type, 1);
     const Floats right = load_floats(k, b.view(), p.type_b(), 1);
