@@ -813,6 +813,7 @@ PTXGEN_API ptxgen_status ptxgen_model_chat(const ptxgen_model* model,
                                            char* text, size_t capacity,
                                            size_t* bytes) PTXGEN_NOEXCEPT;
 
+enum { PTXGEN_PREFILL_F32 = 0, PTXGEN_PREFILL_F16 = 1, PTXGEN_PREFILL_BF16 = 2 };
 enum { PTXGEN_CACHE_F32 = 0, PTXGEN_CACHE_F16 = 1, PTXGEN_CACHE_BF16 = 2, PTXGEN_CACHE_Q8_0 = 3 };
 
 typedef struct ptxgen_session_options {
@@ -820,8 +821,11 @@ typedef struct ptxgen_session_options {
   uint32_t context;       ///< positions of each sequence; 0: the model's, at most 4096
   int32_t cache;          ///< type of keys and values: PTXGEN_CACHE_...
   uint32_t sequences;     ///< decoded side by side, at most 64; 0: 1
-  uint32_t prefill_rows;  ///< tokens of a prompt computed together, at most 64; 0: 64
+  uint32_t prefill_rows;  ///< tokens of a prompt computed together, at most 1024; 0: 512
   int32_t no_graph;       ///< not 0: decode launches kernel by kernel
+  /// How long prompts are multiplied: PTXGEN_PREFILL_F32 exactly; f16 and bf16 on tensor cores, and
+  /// an activation that the type does not have is the error "activation-overflow".
+  int32_t prefill_type;
 } ptxgen_session_options;
 
 /// Sequences of tokens over a model, with their keys and values. `options` may be NULL. Calls that

@@ -97,7 +97,13 @@ model::SessionOptions session_options(const ptxgen_session_options* settings) {
     throw UsageError{"out-of-range", format_text("options.cache is {}; valid values are 0 to {}",
                                                  from.cache, std::size(kCaches) - 1)};
   }
+  if (from.prefill_type < 0 || from.prefill_type > PTXGEN_PREFILL_BF16) {
+    throw UsageError{"out-of-range",
+                     format_text("options.prefill_type is {}; valid values are 0 to {}",
+                                 from.prefill_type, int{PTXGEN_PREFILL_BF16})};
+  }
   options.cache = kCaches[from.cache];
+  options.prefill_type = kCaches[from.prefill_type];
   options.context = from.context;
   if (from.sequences != 0) options.sequences = from.sequences;
   if (from.prefill_rows != 0) options.prefill_rows = from.prefill_rows;

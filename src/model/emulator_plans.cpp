@@ -1,4 +1,4 @@
-// src/model/emulator_plans.cpp - GEMV plans that suit the emulator
+// src/model/emulator_plans.cpp - plans of products that suit the emulator
 #include "model/emulator_plans.hpp"
 
 #include <algorithm>
@@ -30,6 +30,14 @@ bool can_run(const GemvGroup& group, const ptx::Target& target) {
     return false;
   }
 }
+bool can_run(const GemmMma& kernel, const ptx::Target& target) {
+  try {
+    check(kernel, target);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 // Blocks that keep the host's threads busy to the end of a launch.
 constexpr std::uint32_t kMinLaneBlocks = 8;
@@ -50,6 +58,12 @@ std::optional<TunedGemv> EmulatorPlans::find(const GemvProblem& problem) const {
   plan.chunk_steps = static_cast<std::uint32_t>(plan.steps());
   plan.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.strips(), kBlocks));
   return TunedGemv{plan, "many rows of a warp, for the emulator"};
+}
+
+std::optional<GemmKernel> emulator_gemm(const GemmProblem& problem, const ptx::Target& target) {
+  if (problem.type == ElementType::f32) return GemmTiled{problem, problem.m > 64 ? 128u : 64u};
+  const GemmMma kernel{problem, problem.m > 64 ? GemmTile::t128x64x32 : GemmTile::t64x64x32, 2};
+  return can_run(kernel, target) ? std::optional<GemmKernel>(kernel) : std::nullopt;
 }
 
 std::uint32_t lane_rows(GemvGroup group, const ptx::Target& target) {

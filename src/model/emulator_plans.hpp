@@ -1,6 +1,7 @@
-// src/model/emulator_plans.hpp - GEMV plans that suit the emulator
+// src/model/emulator_plans.hpp - plans of products that suit the emulator
 #pragma once
 
+#include "ptxgen/kernels/gemm/planner.hpp"
 #include "ptxgen/kernels/gemv/group.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 
@@ -17,5 +18,10 @@ class EmulatorPlans final : public GemvPlanSource {
 
 /// The most rows for each warp with which the target can run the group.
 [[nodiscard]] std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target);
+
+/// A matrix product of many rows: the emulator's time is that of the instructions, not of the SMs
+/// that a small product leaves idle, so tiles are large. Empty: the planner's choice.
+[[nodiscard]] std::optional<GemmKernel> emulator_gemm(const GemmProblem& problem,
+                                                      const ptx::Target& target);
 
 }  // namespace ptxgen::inline v0::model

@@ -8,7 +8,9 @@
 #include "ptxgen/kernels/elementwise/bias_activation.hpp"
 #include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
 #include "ptxgen/kernels/elementwise/gelu.hpp"
+#include "ptxgen/kernels/elementwise/narrow.hpp"
 #include "ptxgen/kernels/elementwise/swiglu.hpp"
+#include "ptxgen/kernels/gemm/gemm.hpp"
 #include "ptxgen/kernels/gemv/batched.hpp"
 #include "ptxgen/kernels/gemv/group.hpp"
 #include "ptxgen/kernels/normalization/fused_residual_rmsnorm.hpp"
@@ -82,6 +84,14 @@ class Pass {
   // y = W x for one row.
   void multiply_row(const Step& step, const Matrix& w, DeviceSpan<f32> x, DeviceSpan<f32> y,
                     std::initializer_list<Tap> taps);
+  void multiply_rows(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
+                     DeviceRange bias, std::initializer_list<Tap> taps);
+  [[nodiscard]] bool on_tensor_cores() const {
+    return rows_.gemm && options_.prefill_type != ElementType::f32;
+  }
+  // The input `which` of products on tensor cores; of others nothing.
+  void narrow(std::uint32_t layer, std::uint32_t which, const Buffer<f32>& x,
+              std::uint32_t columns);
   void suit_emulator(GemvGroup& group) const;
   void normalise(const Step& step, const Buffer<f32>& x, const Buffer<f32>& y, DeviceRange weight,
                  std::initializer_list<Tap> taps = {});
@@ -118,10 +128,37 @@ void Pass::multiply_row(const Step& step, const Matrix& w, DeviceSpan<f32> x, De
   emit_(step, problem_of(w), {.y = y, .a = w.memory, .x = x, .constant_weights = true}, taps);
 }
 
+void Pass::narrow(std::uint32_t layer, std::uint32_t which, const Buffer<f32>& x,
+                  std::uint32_t columns) {
+  if (!on_tensor_cores()) return;
+  const std::uint64_t word = std::uint64_t{layer} * kNarrowInputs + which;
+  emit_(
+      {layer, "narrow", {}}, Narrow{.n = rows_.rows * columns, .type = options_.prefill_type},
+      {.out = work_.narrow, .in = x, .overflow = DeviceSpan<u32>(work_.overflow).subspan(word, 1)});
+}
+
+// By the GEMM that the planner chooses. On tensor cores the input is the last narrowed one.
+void Pass::multiply_rows(const Step& step, const Matrix& w, const Buffer<f32>& x,
+                         const Buffer<f32>& y, DeviceRange bias, std::initializer_list<Tap> taps) {
+  GemmProblem problem{.m = rows_.rows, .n = w.n, .k = w.k};
+  problem.type = on_tensor_cores() ? options_.prefill_type : ElementType::f32;
+  problem.b = w.type;
+  problem.transpose_b = true;
+  problem.bias = bias.address != 0;
+  GemmOperands operands{.c = y, .a = x, .b = w.memory, .bias = bias};
+  if (on_tensor_cores()) operands.a = work_.narrow;
+  const std::optional<GemmKernel> suited =
+      emulated_ == nullptr ? std::nullopt : emulator_gemm(problem, *emulated_);
+  if (!suited) return emit_(step, problem, operands, taps);
+  std::visit([&](const auto& kernel) { emit_(step, kernel, operands, taps); }, *suited);
+}
+
 void Pass::multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
                     std::initializer_list<Tap> taps) {
   if (single()) {
     multiply_row(step, w, x, y, taps);
+  } else if (rows_.gemm) {
+    multiply_rows(step, w, x, y, {}, taps);
   } else {
     emit_(step, batched(w, rows_.batch), {.y = y, .w = w.memory, .x = x, .m_dim = rows_.rows},
           taps);
@@ -171,8 +208,12 @@ void Pass::project(std::uint32_t layer) {
           {taps[0], taps[1], taps[2]});
     return;
   }
+  narrow(layer, 0, work_.norm, config_.width);
   const auto one = [&](std::string_view name, const Matrix& matrix, DeviceRange bias,
                        const Buffer<f32>& y, const Tap& result) {
+    if (rows_.gemm) {
+      return multiply_rows({layer, name, {}}, matrix, work_.norm, y, bias, {result});
+    }
     if (!config_.qkv_bias) return multiply({layer, name, {}}, matrix, work_.norm, y, {result});
     multiply({layer, name, {}}, matrix, work_.norm, y);
     emit_(
@@ -267,6 +308,7 @@ void Pass::attention(std::uint32_t layer) {
   project(layer);
   rotate_and_store(layer);
   attend(layer);
+  narrow(layer, 1, work_.attention, config_.q_width());
   multiply({layer, "attn_output", {}}, w.o, work_.attention, work_.product);
   if (config_.post_norms) {
     normalise({layer, "post_attention_norm", {}}, work_.product, work_.product,
@@ -294,6 +336,7 @@ void Pass::gate(std::uint32_t layer) {
     operands.x = work_.norm;
     return emit_({layer, "ffn_gate_up", {}}, group, operands, {result});
   }
+  narrow(layer, 2, work_.norm, config_.width);
   multiply({layer, "ffn_gate", {}}, w.gate, work_.norm, work_.gate);
   multiply({layer, "ffn_up", {}}, w.up, work_.norm, work_.up);
   if (silu) {
@@ -310,6 +353,7 @@ void Pass::gate(std::uint32_t layer) {
 void Pass::feed_forward(std::uint32_t layer) {
   const LayerWeights& w = weights_.layers[layer];
   gate(layer);
+  narrow(layer, 3, work_.gate, config_.ffn);
   multiply({layer, "ffn_down", {}}, w.down, work_.gate, work_.product);
   if (config_.post_norms) {
     normalise({layer, "post_ffw_norm", {}}, work_.product, work_.product, w.post_ffw_norm);

@@ -17,9 +17,15 @@ namespace ptxgen::inline v0::model {
 /// Memory of a session that kernels work in: [rows][columns] each.
 struct Activations {
   Buffer<f32> h, norm, q, k, v, q_rope, attention, product, gate, up;
-  Buffer<f32> logits;  ///< a row for each sequence
-  Buffer<u32> greedy;  ///< a token for each sequence
+  Buffer<b8> narrow;     ///< the input of products on tensor cores, in `prefill_type`
+  Buffer<u32> overflow;  ///< [layers][kNarrowInputs]: not 0 where an input was not finite in it
+  Buffer<f32> logits;    ///< a row for each sequence
+  Buffer<u32> greedy;    ///< a token for each sequence
 };
+
+/// Inputs of products of a layer, as a tap names them.
+inline constexpr std::string_view kNarrowNames[] = {"attn_norm", "attn", "ffn_norm", "ffn_gate"};
+inline constexpr std::uint32_t kNarrowInputs = 4;
 
 /// Keys and values of a layer, [sequence][kv_head][position][head_size].
 struct LayerCache {
@@ -78,6 +84,8 @@ struct ForwardRows {
   bool one_sequence = true;
   std::uint32_t sequence = 0;  ///< with `one_sequence`
   std::uint32_t batch = 1;     ///< the m of batched kernels, at least `rows`; 1: single-row kernels
+  /// Of one sequence: products by GEMM kernels, in `SessionOptions::prefill_type`.
+  bool gemm = false;
   DeviceSpan<u32> ids{}, positions{}, lengths{};
   /// Logits and greedy token of the last row of a sequence, or of each sequence.
   bool head = true;

@@ -51,6 +51,41 @@ constexpr std::uint32_t kMaxRows = BatchedGemv::kMaxRows;
   throw Error(Stage::Launch, "bad-option", std::move(message));
 }
 
+void check_prefill_type(ElementType type) {
+  if (type <= ElementType::bf16) return;
+  bad_option(format_text("prefill_type is {}; expects f32, f16 or bf16", to_string(type)));
+}
+
+// Of the matrices of the layers, which GEMM kernels multiply as they are stored.
+const Matrix* find_repacked(const Weights& weights) {
+  for (const LayerWeights& layer : weights.layers) {
+    for (const Matrix* one :
+         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+      if (one->repacked) return one;
+    }
+  }
+  return nullptr;
+}
+
+// Whether chunks of a prompt go to GEMM kernels: the host has better loops of its own, repacked
+// rows only GEMVs. Throws if tensor cores were asked for.
+bool has_gemm(const Context& context, const Weights& weights, ElementType prefill_type) {
+  const bool host = context.device().info().kind == DeviceKind::Host;
+  const Matrix* repacked = find_repacked(weights);
+  if (prefill_type == ElementType::f32) return !host && repacked == nullptr;
+  if (host) {
+    bad_option(format_text("prefill_type is {}, which the host does not multiply; expects f32",
+                           to_string(prefill_type)));
+  }
+  if (repacked != nullptr) {
+    bad_option(
+        format_text("prefill_type is {}, but matrices of {} are repacked; load the model "
+                    "without ModelOptions::repack, or take f32",
+                    to_string(prefill_type), to_string(repacked->type)));
+  }
+  return true;
+}
+
 SessionOptions checked(const Model& model, SessionOptions options) {
   const ModelConfig& config = model.config();
   if (options.context == 0) options.context = std::min(config.context, kDefaultContext);
@@ -61,9 +96,11 @@ SessionOptions checked(const Model& model, SessionOptions options) {
   if (options.sequences < 1 || options.sequences > kMaxRows) {
     bad_option(format_text("sequences is {}; expects 1 to {}", options.sequences, kMaxRows));
   }
-  if (options.prefill_rows < 1 || options.prefill_rows > kMaxRows) {
-    bad_option(format_text("prefill_rows is {}; expects 1 to {}", options.prefill_rows, kMaxRows));
+  if (options.prefill_rows < 1 || options.prefill_rows > kMaxPrefillRows) {
+    bad_option(
+        format_text("prefill_rows is {}; expects 1 to {}", options.prefill_rows, kMaxPrefillRows));
   }
+  check_prefill_type(options.prefill_type);
   if (std::ranges::none_of(kCacheTypes,
                            [&](const auto& type) { return type.value == options.cache; })) {
     bad_option(
@@ -85,6 +122,8 @@ Activations make_activations(const Context& context, const ModelConfig& config,
   const std::uint64_t wanted = std::max(options.prefill_rows, options.sequences);
   const std::uint64_t rows = (wanted + kHeadRows - 1) / kHeadRows * kHeadRows;
   const auto floats = [&](std::uint64_t columns) { return Buffer<f32>(context, rows * columns); };
+  const bool narrow = options.prefill_type != ElementType::f32;
+  const std::uint64_t widest = std::max({config.width, config.q_width(), config.ffn});
   return {.h = floats(config.width),
           .norm = floats(config.width),
           .q = floats(config.q_width()),
@@ -95,6 +134,9 @@ Activations make_activations(const Context& context, const ModelConfig& config,
           .product = floats(config.width),
           .gate = floats(config.ffn),
           .up = floats(config.ffn),
+          .narrow = narrow ? Buffer<b8>(context, rows * widest * 2) : Buffer<b8>(),
+          .overflow = narrow ? Buffer<u32>(context, std::uint64_t{config.layers} * kNarrowInputs)
+                             : Buffer<u32>(),
           .logits = Buffer<f32>(context, std::uint64_t{options.sequences} * config.vocabulary),
           .greedy = Buffer<u32>(context, options.sequences)};
 }
@@ -153,7 +195,8 @@ Session::State::State(const Model& of, SessionOptions wanted)
       computed(options.sequences),
       copied(options.sequences),
       greedy(options.sequences),
-      logits(std::size_t{options.sequences} * model->config.vocabulary) {
+      logits(std::size_t{options.sequences} * model->config.vocabulary),
+      gemm(has_gemm(of.context(), model->weights, options.prefill_type)) {
   for (std::uint32_t layer = 0; layer < model->config.layers; ++layer) {
     const std::uint64_t bytes = cache_bytes() * options.sequences;
     cache.push_back({Buffer<b8>(of.context(), bytes), Buffer<b8>(of.context(), bytes)});
@@ -173,6 +216,7 @@ std::uint64_t Session::State::device_bytes() const {
         &work.product, &work.gate, &work.up, &work.logits, &row_logits}) {
     all += one->bytes();
   }
+  all += work.narrow.bytes() + work.overflow.bytes();
   return all + work.greedy.bytes() + prefill_control.bytes() + decode_control.bytes();
 }
 
@@ -289,15 +333,34 @@ void Session::State::prefill_chunk(std::span<const std::uint32_t> tokens, std::u
   }
   ForwardRows rows = rows_of(prefill_control, count);
   rows.sequence = sequence;
-  rows.batch = std::max(2u, options.prefill_rows);
+  rows.gemm = count >= kMinGemmRows && gemm;
+  rows.batch = std::clamp(options.prefill_rows, 2u, kMaxRows);
   rows.head = head;
   LaunchEmitter emit(model->launcher, stream,
                      [&](std::span<const Tap> taps) { show(taps, position); });
   waited([&] {
     prefill_control.write(control, &stream);
+    overflow.assign(work.overflow.size(), 0);
+    if (!overflow.empty()) work.overflow.write(overflow, &stream);
     forward(emit, shape(), rows);
     if (head) work.greedy.read(greedy, &stream);
+    if (!overflow.empty()) work.overflow.read(overflow, &stream);
   });
+  check_overflow(position, count);
+}
+
+void Session::State::check_overflow(std::uint32_t position, std::uint32_t count) const {
+  const auto first = std::ranges::find_if(overflow, [](std::uint32_t word) { return word != 0; });
+  if (first == overflow.end()) return;
+  const auto at = static_cast<std::uint32_t>(first - overflow.begin());
+  refuse("activation-overflow",
+         format_text("positions {} to {}: {} of layer {} is infinite or not a number in {}, {}; "
+                     "take {}prefill_type f32",
+                     position, position + count - 1, kNarrowNames[at % kNarrowInputs],
+                     at / kNarrowInputs, to_string(options.prefill_type),
+                     options.prefill_type == ElementType::f16 ? "which has no magnitude above 65504"
+                                                              : "as it is in f32",
+                     options.prefill_type == ElementType::f16 ? "prefill_type bf16 or " : ""));
 }
 
 void Session::State::read_rows(std::uint32_t rows, std::vector<float>& all) {

@@ -33,8 +33,10 @@ struct Session::State {
   std::vector<bool> computed;            // whether a sequence's logits are on the device
   std::vector<bool> copied;              // and on the host
   std::vector<std::uint32_t> control;    // host side of the copies
+  std::vector<std::uint32_t> overflow;   // of the chunk: of each narrowed input
   std::vector<std::uint32_t> greedy;
   std::vector<float> logits;
+  bool gemm;  // whether chunks of a prompt are multiplied by GEMM kernels
   std::vector<PlannedStep> plans;
   std::vector<Step> steps;
   std::optional<Graph> graph;
@@ -64,6 +66,7 @@ struct Session::State {
   void run_plans(std::uint32_t position);
   void prefill_chunk(std::span<const std::uint32_t> tokens, std::uint32_t sequence,
                      std::uint32_t position, bool head);
+  void check_overflow(std::uint32_t position, std::uint32_t count) const;
   void read_rows(std::uint32_t rows, std::vector<float>& all);
   void show(std::span<const Tap> taps, std::uint32_t position);
   void forget_logits(std::uint32_t sequence);

@@ -69,6 +69,22 @@ void draw_sizes(Dice& dice, Values& v) {
   if (one_in(dice, 2)) v["stride_c"] = matrix("ldc", v["n"], v["m"]);
 }
 
+// B in a type of its own: the words of `b` from 1 on are f32, f16, bf16, then block formats, the
+// last three with blocks of 256.
+void draw_type_of_b(Dice& dice, Values& v, bool tensor_cores) {
+  constexpr std::uint64_t kFirstBlocks = 4, kFirstLarge = 9, kEnd = 12;
+  v["b"] = 1 + dice.bits() % (kEnd - 1);
+  if (v["b"] < kFirstBlocks && !tensor_cores) return;
+  for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
+  const std::uint64_t step = v["b"] < kFirstLarge ? 32 : 256;
+  v["k"] = step * (1 + dice.bits() % (step == 32 ? 8 : 2));
+  v["m"] = std::min<std::uint64_t>(v["m"], 130);
+  v["n"] = std::min<std::uint64_t>(v["n"], 130);
+  v["tb"] = 1;
+  if (one_in(dice, 3)) v["ldb"] = v["k"] + step * (1 + dice.bits() % 2);
+  if (tensor_cores) v["type"] = 1 + dice.bits() % 2;
+}
+
 Point draw(Dice& dice) {
   Point point;
   const bool tensor_cores = !one_in(dice, 5);
@@ -78,6 +94,7 @@ Point draw(Dice& dice) {
   draw_sizes(dice, v);
   const bool any_type = !tensor_cores || one_in(dice, 4);
   v["type"] = any_type ? dice.bits() % 3 : 1 + dice.bits() % 2;
+  if (one_in(dice, 3)) draw_type_of_b(dice, v, tensor_cores);
   v["c"] = dice.bits() % 3;
   for (const char* name : {"scaled", "bias", "residual"}) v[name] = one_in(dice, 3) ? 1 : 0;
   v["activation"] = one_in(dice, 3) ? dice.bits() % 4 : 0;
@@ -87,7 +104,7 @@ Point draw(Dice& dice) {
     // Five stages of the largest tile of f32 do not fit a block.
     if (v["type"] == 0 && v["stages"] == 5) v["stages"] = 4;
     // Splits divide the steps, which are complete.
-    if (one_in(dice, 6)) {
+    if (one_in(dice, 6) && v["b"] == 0) {
       v["splits"] = 2 + dice.bits() % 3;
       v["k"] = 32 * v["splits"] * (1 + dice.bits() % 3);
       for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);

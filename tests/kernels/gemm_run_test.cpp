@@ -1,13 +1,15 @@
 // tests/kernels/gemm_run_test.cpp - GEMM kernels under all checks: schedules, bank conflicts
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "kernels/quantization/random_blocks.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels.hpp"
-#include "support/half.hpp"
+#include "ptxgen/kernels/host_values.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -15,7 +17,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-// One kernel with f16 or bf16 matrices on a device of its own.
+// One kernel on a device of its own.
 template <class Kernel>
 class Runner {
  public:
@@ -25,8 +27,8 @@ class Runner {
         geometry_(kernel.geometry()),
         device_(emulator::default_gpu(target)),
         program_(emulator::Program::load(device_, kernel.build(ptx::target(target)).module())) {
-    a_ = device_.allocate(2 * problem_.elements_a(), "a");
-    b_ = device_.allocate(2 * problem_.elements_b(), "b");
+    a_ = device_.allocate(bytes(problem_.type, problem_.elements_a()), "a");
+    b_ = device_.allocate(bytes(problem_.type_b(), problem_.elements_b()), "b");
     c_ = device_.allocate(4 * problem_.elements_c(), "c");
     if constexpr (requires { Describe<Kernel>::workspace(kernel); }) {
       const WorkspaceNeed need = Describe<Kernel>::workspace(kernel);
@@ -35,8 +37,8 @@ class Runner {
         device_.fill(workspace_, std::byte{0}, need.tickets);
       }
     }
-    fill(a_, problem_.elements_a());
-    fill(b_, problem_.elements_b());
+    fill(a_, problem_.type, problem_.elements_a());
+    fill(b_, problem_.type_b(), problem_.elements_b());
   }
 
   emulator::Result run(std::uint64_t seed) {
@@ -69,15 +71,17 @@ class Runner {
   }
 
  private:
-  void fill(std::uint64_t at, std::uint64_t count) {
-    Dice dice(count);
-    std::vector<std::uint16_t> values;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const float value = static_cast<float>(dice.bits() % 2001) * 0.001f - 1;
-      values.push_back(problem_.type == ElementType::f16 ? float_to_f16(value)
-                                                         : float_to_bf16(value));
+  void fill(std::uint64_t at, ElementType type, std::uint64_t count) {
+    if (info(type).block_values != 1) {
+      device_.write(at, random_blocks(type, count, -1, 1, count));
+      return;
     }
-    device_.write(at, std::as_bytes(std::span(values)));
+    Dice dice(count);
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<double>(dice.bits() % 2001) * 0.001 - 1);
+    }
+    device_.write(at, to_elements(type, values));
   }
 
   Kernel kernel_;
@@ -147,14 +151,50 @@ TEST_CASE("gemm_mma has no bank conflicts and no findings, and one result in eve
 }
 
 TEST_CASE("gemm_tiled has no bank conflicts and no findings, and one result in every schedule") {
-  for (const std::uint32_t tile : {16u, 32u}) {
+  for (const std::uint32_t tile : {16u, 32u, 64u, 128u}) {
     for (const bool transposed : {false, true}) {
       GemmTiled kernel;
       kernel.tile = tile;
       kernel.problem = {
           .m = 40, .n = 33, .k = 50, .transpose_a = transposed, .transpose_b = transposed};
+      INFO(tile);
       CHECK(run_schedules(kernel).others == 0);
     }
+  }
+}
+
+TEST_CASE("a B in blocks is dequantised without bank conflicts and findings") {
+  constexpr ElementType kTypes[] = {ElementType::q4_0, ElementType::q4_k, ElementType::q5_0,
+                                    ElementType::q6_k, ElementType::q8_0, ElementType::q5_k,
+                                    ElementType::q4_1, ElementType::q5_1};
+  std::size_t next = 0;
+  const auto each_type = [&](const auto& run) {
+    // Every day one format for each kernel and tile.
+    if (full()) std::ranges::for_each(kTypes, run);
+    if (!full()) run(kTypes[next++ % std::size(kTypes)]);
+  };
+  for (const std::uint32_t tile : {16u, 32u, 64u, 128u}) {
+    each_type([&](ElementType type) {
+      GemmTiled kernel;
+      kernel.tile = tile;
+      kernel.problem = {.m = 20, .n = 130, .k = 256, .type = ElementType::f32, .b = type};
+      kernel.problem.transpose_b = true;
+      INFO(tile << " " << to_text(kernel.problem));
+      CHECK(run_schedules(kernel).others == 0);
+    });
+  }
+  for (const GemmTile tile : {GemmTile::t32x32x32, GemmTile::t128x64x32, GemmTile::t64x64x32}) {
+    each_type([&](ElementType type) {
+      GemmMma kernel;
+      kernel.tile = tile;
+      kernel.stages = 2 + static_cast<std::uint32_t>(next) % 3;
+      kernel.problem = {.m = 40, .n = 70, .k = 256, .b = type, .transpose_b = true};
+      const Conflicts conflicts = run_schedules(kernel);
+      INFO(kernel.shape().name << " " << to_text(kernel.problem));
+      CHECK(conflicts.fragments + conflicts.copies == 0);
+      // As without blocks: outputs of warps that are 16 wide, after the loop.
+      if (kernel.shape().warp_n() > 16) CHECK(conflicts.others == 0);
+    });
   }
 }
 

@@ -210,9 +210,9 @@ void check_shape(std::uint32_t m, std::uint32_t n, std::uint32_t k) {
       values[parameter_index(kernel, "m")] = m;
       values[parameter_index(kernel, "n")] = n;
       values[parameter_index(kernel, "k")] = k;
-      // Of gemm_mma the two smallest.
       const std::size_t at = parameter_index(kernel, "tile");
-      values[at] = kernel.parameters[at].max - tile;
+      const bool tensor_cores = kernel.type == kDescription<GemmMma>.type;
+      values[at] = tensor_cores ? kernel.parameters[at].max - tile : tile;
       const Verification result = verify(rig.launcher, rig.context, kernel, values);
       INFO(name << ", " << result.shape << ": " << result.error_text() << result.first_wrong);
       CHECK(result.ok());

@@ -229,7 +229,7 @@ TEST_CASE("wrong calls are refused and change nothing") {
   CHECK(option_error([](auto& o) { o.sequences = 65; }) ==
         "bad-option: sequences is 65; expects 1 to 64");
   CHECK(option_error([](auto& o) { o.prefill_rows = 0; }) ==
-        "bad-option: prefill_rows is 0; expects 1 to 64");
+        "bad-option: prefill_rows is 0; expects 1 to 1024");
   CHECK(option_error([](auto& o) { o.cache = ElementType::q4_0; }) ==
         "bad-option: cache is q4_0; expects f32, f16, bf16 or q8_0");
   ToyShape narrow = shape;

@@ -16,13 +16,22 @@ namespace ptxgen::inline v0::model {
 
 /// `SessionOptions::context` = 0 takes the model's context, but not more positions than this.
 inline constexpr std::uint32_t kDefaultContext = 4096;
+/// Chunks of a prompt of at least this many tokens are multiplied by GEMM kernels, smaller ones by
+/// batched GEMVs, which read each matrix once for 8 tokens.
+inline constexpr std::uint32_t kMinGemmRows = 32;
+inline constexpr std::uint32_t kMaxPrefillRows = 1024;
 
 struct SessionOptions {
   std::uint32_t context = 0;             ///< positions of each sequence; at most the model's
   ElementType cache = ElementType::f32;  ///< of keys and values: f32, f16, bf16 or q8_0
   std::uint32_t sequences = 1;           ///< decoded side by side, 1 to 64
-  std::uint32_t prefill_rows = 64;       ///< tokens of a prompt computed together, 1 to 64
-  bool graph = true;                     ///< decode replays a captured graph
+  std::uint32_t prefill_rows = 512;      ///< tokens of a prompt computed together, 1 to 1024
+  /// f32: products of a prompt are exact, as those of single tokens. f16, bf16: those of chunks of
+  /// at least `kMinGemmRows` tokens run on tensor cores, with weights and activations rounded to
+  /// that type; not on the host or with repacked weights. An activation that f16 does not have is
+  /// an error of `prefill`, "activation-overflow".
+  ElementType prefill_type = ElementType::f32;
+  bool graph = true;  ///< decode replays a captured graph
 };
 
 /// A tensor of the last `prefill` or `decode`, copied to the host. Names, with their columns:
@@ -69,6 +78,8 @@ struct Step {
 ///
 /// Errors (Stage::Launch unless stated): "context-full", "bad-token", "bad-sequence", "arguments"
 /// (wrong number of tokens, a position beyond the end), "no-logits" (nothing was computed yet),
+/// "activation-overflow" (a prompt with `prefill_type` f16 or bf16 has an activation that is not
+/// finite in it; the message names the layer),
 /// "bad-option" (constructor), "bad-session" (Stage::Io, `restore`: not a saved session, of another
 /// model, type or number of sequences, or longer than this context), and what launches throw.
 ///

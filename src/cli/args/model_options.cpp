@@ -3,6 +3,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
@@ -17,15 +18,29 @@ std::string_view ModelOptions::emulator_only() const noexcept {
   return {};
 }
 
+namespace {
+
+ElementType type_of(std::string_view option, const std::string& text,
+                    std::span<const ElementType> types) {
+  std::string names;
+  for (const ElementType type : types) {
+    if (to_string(type) == text) return type;
+    names += (names.empty() ? "" : ", ") + std::string(to_string(type));
+  }
+  throw UsageError(format_text("{} {}: expects one of {}", option, text, names));
+}
+
+}  // namespace
+
 ElementType ModelOptions::cache_type() const {
   constexpr std::array kTypes = {ElementType::f32, ElementType::f16, ElementType::bf16,
                                  ElementType::q8_0};
-  std::string names;
-  for (const ElementType type : kTypes) {
-    if (to_string(type) == kv_type) return type;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(type));
-  }
-  throw UsageError(format_text("--kv-type {}: expects one of {}", kv_type, names));
+  return type_of("--kv-type", kv_type, kTypes);
+}
+
+ElementType ModelOptions::type_of_prefill() const {
+  constexpr std::array kTypes = {ElementType::f32, ElementType::f16, ElementType::bf16};
+  return type_of("--prefill-type", prefill_type, kTypes);
 }
 
 emulator::RuleSet ModelOptions::rules() const {
@@ -44,6 +59,12 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
       .range(1, std::numeric_limits<std::uint32_t>::max());
   command.add_option("--kv-type", options.kv_type, "of keys and values: f32, f16, bf16 or q8_0")
       .capture_default_str();
+  command
+      .add_option("--prefill-type", options.prefill_type,
+                  "of the products of a long prompt: f32, exact; f16 or bf16 on tensor cores")
+      .capture_default_str();
+  command.add_option("--prefill-rows", options.prefill_rows,
+                     "tokens of a prompt computed together, at most 1024 (512; emulated: 128)");
   command
       .add_option("--check", options.check, "what the emulator checks: all, default, none, RULE,..")
       .capture_default_str();

@@ -16,6 +16,8 @@ struct ModelOptions {
   std::string file;
   std::uint32_t context = 0;  ///< positions; 0: the session's default
   std::string kv_type = "f32";
+  std::string prefill_type = "f32";
+  std::uint32_t prefill_rows = 0;  ///< 0: the default of the device
   std::string check = "default";
   DeviceOptions device;
   std::string trace;
@@ -27,6 +29,7 @@ struct ModelOptions {
   [[nodiscard]] std::string_view emulator_only() const noexcept;
   /// Throw `UsageError` that lists what is possible.
   [[nodiscard]] ElementType cache_type() const;
+  [[nodiscard]] ElementType type_of_prefill() const;
   [[nodiscard]] emulator::RuleSet rules() const;
 };
 /// `options` must live as long as the command. `context_help`: the default of `--context`.

@@ -7,10 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "ptxgen/kernels/element_type.hpp"
+
 namespace ptxgen::cli {
 
 /// Logits of one model by kernels that add in the same order, on different devices, differ less.
 inline constexpr double kMaxLogitsNmse = 1e-6;
+/// With the products of the prompt in that type.
+[[nodiscard]] constexpr double max_logits_nmse(ElementType prefill_type) noexcept {
+  return prefill_type == ElementType::f16    ? 1e-5
+         : prefill_type == ElementType::bf16 ? 1e-4
+                                             : kMaxLogitsNmse;
+}
 
 /// Logits of another run: f32 [positions, vocabulary].
 struct ReferenceLogits {
@@ -24,7 +32,8 @@ struct LogitsComparison {
   std::uint64_t positions = 0;  ///< compared: up to the first that has another token before it
   double nmse = 0;              ///< sum of squared errors over sum of squares of the reference
   std::optional<std::uint64_t> first_difference;  ///< position with another top token
-  [[nodiscard]] bool ok() const noexcept { return positions != 0 && nmse <= kMaxLogitsNmse; }
+  double max_nmse = kMaxLogitsNmse;
+  [[nodiscard]] bool ok() const noexcept { return positions != 0 && nmse <= max_nmse; }
 };
 /// Of two greedy runs of one prompt. `logits`: [positions, vocabulary].
 [[nodiscard]] LogitsComparison compare_logits(std::span<const float> logits,

@@ -34,6 +34,8 @@ Settings settings_of(const ModelOptions& options) {
 ModelRun::ModelRun(const ModelOptions& options)
     : settings_(settings_of(options)),
       repack_(options.repack),
+      prefill_type_(options.type_of_prefill()),
+      prefill_rows_(options.prefill_rows),
       choice_(choose_device(options.device.device, options.emulator_only(), settings_)),
       file_(options.file),
       config_(model::ModelConfig::read(*file_)),
@@ -110,10 +112,11 @@ const model::Model& ModelRun::load() {
 }
 
 model::Session ModelRun::session(model::SessionOptions options) {
-  // Each weight is decoded once for 8 rows; larger chunks gain nothing there, and show less
-  // progress.
-  constexpr std::uint32_t kEmulatedRows = 8;
+  // The rows of the largest tile: larger chunks gain little there, and show less progress.
+  constexpr std::uint32_t kEmulatedRows = 128;
   if (emulated()) options.prefill_rows = kEmulatedRows;
+  if (prefill_rows_ != 0) options.prefill_rows = prefill_rows_;
+  options.prefill_type = prefill_type_;
   const Clock::time_point begin = Clock::now();
   model::Session session(*model_, options);
   context_.synchronize();

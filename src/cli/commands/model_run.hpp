@@ -46,7 +46,8 @@ class ModelRun {
 
   /// Copies the weights to the device, with progress on standard error. Throws as `Model`.
   const model::Model& load();
-  /// A session of the loaded model. Throws as `Session`.
+  /// A session of the loaded model, with the options of the prefill from the command line. Throws as
+  /// `Session`.
   [[nodiscard]] model::Session session(model::SessionOptions options);
   /// Of both.
   [[nodiscard]] double load_seconds() const noexcept { return load_seconds_; }
@@ -69,6 +70,8 @@ class ModelRun {
 
   Settings settings_;
   bool repack_;
+  ElementType prefill_type_;
+  std::uint32_t prefill_rows_;
   DeviceChoice choice_;
   std::optional<gguf::File> file_;  // until `load`
   model::ModelConfig config_;

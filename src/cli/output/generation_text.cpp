@@ -83,6 +83,28 @@ std::string kernels_text(const GenerationReport& report) {
   return text;
 }
 
+json prompt_json(const GenerationReport& report) {
+  json list = json::array();
+  for (const KernelStatistics& kernel : report.result.prefill_kernels) {
+    list.push_back(
+        {{"kernel", kernel.kernel}, {"launches", kernel.launches}, {"seconds", kernel.seconds}});
+  }
+  return list;
+}
+
+std::string prompt_text(const GenerationReport& report) {
+  const double seconds = total(report.result.prefill_kernels).seconds;
+  TextTable table({"kernel", "launches", "s", "time, %"});
+  for (const KernelStatistics& kernel : report.result.prefill_kernels) {
+    table.add({kernel.kernel, format_text("{}", kernel.launches),
+               format_text("{:.2f}", kernel.seconds),
+               format_text("{:.1f}", seconds > 0 ? 100 * kernel.seconds / seconds : 0)});
+  }
+  std::string text = "the prompt, by kernel:\n";
+  for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
+  return text;
+}
+
 std::string roofline_text(const GenerationReport& report) {
   const ptx::Gpu gpu = gpu_of(report.run.device());
   const double achieved = achieved_gb_per_s(report);
@@ -97,13 +119,47 @@ std::string roofline_text(const GenerationReport& report) {
   return text;
 }
 
+// The rate of the GEMM kernel that took longest, on the emulated device.
+struct GemmRate {
+  std::string_view kernel;
+  double operations = 0;
+  double gflops = 0;
+};
+
+// Operations of the layers' products for the chunks that GEMM kernels multiply. One kernel has them
+// all where the planner chose the same for every matrix; else there is no rate.
+GemmRate gemm_rate(const GenerationReport& report) {
+  const model::ModelConfig& config = report.model.config();
+  const std::uint64_t rows = report.session.options().prefill_rows;
+  const std::uint64_t tokens = report.job.prompt.size();
+  const std::uint64_t rest = tokens % rows;
+  const std::uint64_t counted = rows < model::kMinGemmRows   ? 0
+                                : rest < model::kMinGemmRows ? tokens - rest
+                                                             : tokens;
+  const std::uint64_t width = config.width;
+  const std::uint64_t matrices =
+      width * (2 * config.q_width() + 2 * config.kv_width()) + 3 * width * config.ffn;
+  GemmRate rate;
+  double seconds = 0;
+  for (const KernelStatistics& kernel : report.result.prefill_kernels) {
+    if (!kernel.kernel.starts_with("gemm_")) continue;
+    if (!rate.kernel.empty()) return {};
+    rate.kernel = kernel.kernel;
+    seconds = kernel.seconds;
+  }
+  if (rate.kernel.empty()) return {};
+  rate.operations = 2.0 * static_cast<double>(matrices * config.layers * counted);
+  rate.gflops = seconds > 0 ? rate.operations / seconds * 1e-9 : 0;
+  return rate;
+}
+
 std::string comparison_text(const LogitsComparison& comparison) {
   return format_text(
       "nmse {:.3g} over {}{}{}", comparison.nmse, count_text(comparison.positions, "position"),
       comparison.first_difference
           ? format_text(", another top token at position {}", *comparison.first_difference)
           : "",
-      comparison.ok() ? "" : format_text("; WRONG: expects at most {:g}", kMaxLogitsNmse));
+      comparison.ok() ? "" : format_text("; WRONG: expects at most {:g}", comparison.max_nmse));
 }
 
 }  // namespace
@@ -151,7 +207,17 @@ json to_json(const GenerationReport& report) {
     document["logits_first_difference"] =
         comparison.first_difference ? json(*comparison.first_difference) : json(nullptr);
   }
-  if (report.by_kernel) document["kernels"] = kernels_json(report);
+  document["prefill_type"] = to_string(report.session.options().prefill_type);
+  if (report.run.emulated()) {
+    document["prefill_launches"] = total(result.prefill_kernels).launches;
+  }
+  if (report.by_kernel) {
+    document["kernels"] = kernels_json(report);
+    document["prefill_kernels"] = prompt_json(report);
+    if (const GemmRate rate = gemm_rate(report); rate.gflops > 0) {
+      document["prefill_gemm_gflops"] = rate.gflops;
+    }
+  }
   return document;
 }
 
@@ -168,8 +234,18 @@ std::string to_text(const GenerationReport& report) {
                            megabytes(static_cast<double>(report.model.device_bytes())),
                            report.run.device().name, report.run.load_seconds()));
   if (!report.chat_template.empty()) row("template", report.chat_template);
-  row("prompt", format_text("{} in {:.2f} s", count_text(report.job.prompt.size(), "token"),
-                            result.prefill_seconds));
+  const std::uint64_t launches = total(result.prefill_kernels).launches;
+  row("prompt",
+      format_text(
+          "{} in {:.2f} s{}{}", count_text(report.job.prompt.size(), "token"),
+          result.prefill_seconds, launches != 0 ? ", " + count_text(launches, "launch") : "",
+          report.session.options().prefill_type == ElementType::f32
+              ? ""
+              : format_text(", products in {}", to_string(report.session.options().prefill_type))));
+  if (const GemmRate rate = gemm_rate(report); report.by_kernel && rate.gflops > 0) {
+    row("", format_text("{:.2f} GFLOP/s of {}, {:.1f} GFLOP of products", rate.gflops, rate.kernel,
+                        rate.operations * 1e-9));
+  }
   if (result.first_token_seconds > 0) {
     row("first token", format_text("after {:.2f} s", result.first_token_seconds));
   }
@@ -194,6 +270,7 @@ std::string to_text(const GenerationReport& report) {
   row("memory", format_text("{} resident at most, {} on the device for the session",
                             megabytes(static_cast<double>(peak_resident_bytes())),
                             megabytes(static_cast<double>(report.session.device_bytes()))));
+  if (launches != 0) text += prompt_text(report);
   if (result.steps != 0) text += kernels_text(report);
   return text;
 }

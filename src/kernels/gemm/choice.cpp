@@ -33,25 +33,34 @@ std::uint64_t outputs(const GemmOperands& o) noexcept {
   return o.c.address | o.bias.address | o.residual.address;
 }
 
-/// The problem with the alignments of these addresses.
+/// The problem with the alignments of these addresses. Those of blocks do not matter.
 GemmProblem aligned(GemmProblem problem, const GemmOperands& at) noexcept {
-  problem.alignment = 1u << alignment_log2(at.a.address | at.b.address);
+  const bool blocks = info(problem.type_b()).block_values != 1;
+  problem.alignment = 1u << alignment_log2(at.a.address | (blocks ? 0 : at.b.address));
   problem.c_alignment = 1u << alignment_log2(outputs(at));
   return problem;
+}
+
+/// Whether a GEMV has these types: any floats beside weights in blocks, else f32 or the weights'.
+bool gemv_types(const GemmProblem& p) {
+  const ElementType weights = p.type_b();
+  const auto fits = [&](ElementType type) { return type == ElementType::f32 || type == weights; };
+  return info(weights).block_values != 1 || (fits(p.type) && fits(p.c));
 }
 
 /// The same product as a GEMV of B by a row of A; nothing if it is none.
 std::optional<GemvProblem> as_gemv(const GemmProblem& p, const GemmOperands& at) {
   const bool adjacent = !p.transpose_a || p.pitch_a() == 1;
-  if (p.m != 1 || p.batch != 1 || p.activation != GemmActivation::None || !adjacent ||
-      (p.c != ElementType::f32 && p.c != p.type)) {
+  if (!gemv_types(p)) return std::nullopt;
+  if (p.m != 1 || p.batch != 1 || p.activation != GemmActivation::None || !adjacent) {
     return std::nullopt;
   }
   GemvProblem gemv;
   gemv.k = p.k;
   gemv.n = p.n;
   gemv.layout = p.transpose_b ? GemvLayout::R : GemvLayout::T;
-  gemv.weights = gemv.x = p.type;
+  gemv.weights = p.type_b();
+  gemv.x = p.type;
   gemv.y = p.c;
   gemv.lda = p.pitch_b() == p.row_b() ? 0 : p.pitch_b();
   gemv.a_alignment = 1u << alignment_log2(at.b.address);
@@ -64,15 +73,16 @@ std::optional<GemvProblem> as_gemv(const GemmProblem& p, const GemmOperands& at)
 }
 
 /// The same product as rows of a batched GEMV; nothing if it is none.
-std::optional<BatchedGemv> as_batched(const GemmProblem& p) {
+std::optional<BatchedGemv> as_batched(const GemmProblem& p, const GemmOperands& at) {
+  constexpr unsigned kAligned = 4;  // log2 of bytes
   const bool tight = p.pitch_a() == p.k && p.pitch_b() == p.k && p.pitch_c() == p.n;
   const bool bare = !p.scaled && !p.bias && !p.residual && p.activation == GemmActivation::None;
   if (p.m > BatchedGemv::kMaxRows || p.batch != 1 || p.transpose_a || !p.transpose_b || !tight ||
-      !bare || p.alignment < 16 || (p.c != ElementType::f32 && p.c != p.type)) {
+      !bare || p.alignment < 16 || alignment_log2(at.b.address) < kAligned || !gemv_types(p)) {
     return std::nullopt;
   }
   // One module serves all m up to the next power of two.
-  return BatchedGemv{p.k, p.n, std::bit_ceil(p.m), p.type, p.type, p.c};
+  return BatchedGemv{p.k, p.n, std::bit_ceil(p.m), p.type_b(), p.type, p.c};
 }
 
 void pack_gemv(const void* spec, const void* operands, std::uint64_t workspace, std::byte* block) {
@@ -199,7 +209,7 @@ KernelChoice choose(const void* spec, const void* operands, const ChoiceRequest&
   const std::optional<GemvProblem> gemv = as_gemv(problem, at);
   if (gemv && (wanted == kAuto || wanted == kGemv)) return one_row(*gemv, request);
   if (wanted == kGemv) refuse(format_text("{} is not a GEMV; choose auto", to_text(problem)));
-  const std::optional<BatchedGemv> batched = as_batched(problem);
+  const std::optional<BatchedGemv> batched = as_batched(problem, at);
   if (wanted == kBatched) {
     if (batched) return few_rows(*batched, problem, "requested");
     refuse(format_text("{} is not a batched GEMV; choose auto", to_text(problem)));
@@ -233,7 +243,8 @@ LaunchGeometry Describe<GemmProblem>::geometry(const GemmProblem& problem, const
 
 ErrorBound Describe<GemmProblem>::bound(const GemmProblem& problem) {
   const double chain = (static_cast<double>(problem.k) + 64) * 0x1p-24;
-  return detail::gemm_bound(problem, std::max(chain, tensor_core_error(problem.k)));
+  const double tensor_cores = tensor_core_error(problem.k) + detail::b_rounding(problem);
+  return detail::gemm_bound(problem, std::max(chain, tensor_cores));
 }
 
 constinit const KernelFamily Describe<GemmProblem>::family{kNames, key_of, choose};

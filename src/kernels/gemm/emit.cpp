@@ -18,9 +18,9 @@ Value<f32> activated(const Value<f32>& x, GemmActivation activation) {
   return x * tanh_gate(x, Accuracy::Precise);
 }
 
-// Moved to the block's matrix, `stride` elements from one to the next.
-Ptr<b8> of_batch(KernelBuilder& k, const Ptr<b8>& p, std::uint64_t stride, std::uint32_t element) {
-  return stride == 0 ? p : moved(k, p, k.ctaid_z(), stride * element);
+// Moved to the block's matrix, `stride` bytes from one to the next.
+Ptr<b8> of_batch(KernelBuilder& k, const Ptr<b8>& p, std::uint64_t stride) {
+  return stride == 0 ? p : moved(k, p, k.ctaid_z(), stride);
 }
 
 }  // namespace
@@ -36,17 +36,17 @@ Kit read_parameters(KernelBuilder& k, const GemmProblem& problem, WorkspaceUse w
   if (workspace != WorkspaceUse::None) k.declare_param<Ptr<b8>>("workspace");
   for (const char* name : {"alpha", "beta"}) k.declare_param<f32>(name);
   k.declare_param<u32>("m");
-  const std::uint32_t element = bytes(problem.type);
   const Value<u32> m = k.load_param<u32>("m");
   const auto of_c = [&](const char* name) {
     const Ptr<b8> p = k.load_param<Ptr<b8>>(name);
-    if (problem.stride_c != 0) return of_batch(k, p, problem.stride_c, bytes(problem.c));
+    if (problem.stride_c != 0) return of_batch(k, p, problem.stride_c * bytes(problem.c));
     const Value<u64> matrix = k.mul_wide(k.ctaid_z(), m);
     return p.offset_bytes(k.mul_lo(matrix, problem.pitch_c() * bytes(problem.c)));
   };
   const Ptr<b8> c = of_c("c");
-  const Ptr<b8> a = of_batch(k, k.load_param<Ptr<b8>>("a"), problem.stride_a, element);
-  const Ptr<b8> b = of_batch(k, k.load_param<Ptr<b8>>("b"), problem.stride_b, element);
+  const Ptr<b8> a = of_batch(k, k.load_param<Ptr<b8>>("a"), bytes(problem.type, problem.stride_a));
+  const Ptr<b8> b =
+      of_batch(k, k.load_param<Ptr<b8>>("b"), bytes(problem.type_b(), problem.stride_b));
   Kit kit{k, problem, c, a, b, {}, {}, {}, {}, {}, m};
   if (problem.bias) kit.bias.emplace(k.load_param<Ptr<b8>>("bias"));
   if (problem.residual) kit.residual.emplace(of_c("residual"));

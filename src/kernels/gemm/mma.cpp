@@ -62,6 +62,13 @@ gemm::TileCopy copy_of(const GemmMma& kernel, const ptx::Target& target, bool is
   copy.terms = p.k;
   copy.shared_terms = kernel.splits == 1 ? 0 : p.k / kernel.splits;
   copy.outputs = is_a ? 0 : p.n;
+  if (!is_a && kernel.converts_b()) {
+    copy.from = p.type_b();
+    copy.to = p.type;
+    copy.async = false;
+    copy.load_bytes = 16;
+    return copy;
+  }
   if (!copy.async) {
     const bool along_k = is_a ? !p.transpose_a : p.transpose_b;
     const std::uint32_t row = along_k ? p.k : is_a ? 1 : p.n;
@@ -208,7 +215,10 @@ class Emitter {
   void multiply() {
     const std::uint32_t stages = kernel_.stages;
     const std::uint32_t ahead = stages - 1;
-    for (std::uint32_t i = 0; i < std::min(ahead, steps()); ++i) request(i);
+    for (std::uint32_t i = 0; i < std::min(ahead, steps()); ++i) {
+      request(i);
+      if (kernel_.converts_b()) convert(i);
+    }
     const std::uint32_t requesting = steps() - std::min(ahead, steps());
     const std::uint32_t rounds = requesting / stages;
     const auto round = [&] {
@@ -234,13 +244,18 @@ class Emitter {
     const std::uint64_t stage = std::uint64_t{from % kernel_.stages} * stage_bytes(kernel_);
     const std::uint32_t fragments = shape_.k / layout_a(kernel_).fragment_terms();
     for (std::uint32_t term = 0; term < fragments; ++term) multiply_terms(term, stage);
+    // After the products: its loads from global memory move in front of them, its stores do not.
+    if (to && kernel_.converts_b()) convert(*to);
   }
 
   void request(std::uint32_t to) {
     const std::uint64_t stage = std::uint64_t{to % kernel_.stages} * stage_bytes(kernel_);
     a_.request(stage);
-    b_.request(stage);
+    if (!kernel_.converts_b()) b_.request(stage);
     if (async_) k_.cp_async_commit_group();
+  }
+  void convert(std::uint32_t to) {
+    b_.request(std::uint64_t{to % kernel_.stages} * stage_bytes(kernel_));
   }
 
   // Terms of a fragment: 16, of tf32 8.
@@ -354,6 +369,29 @@ std::uint32_t GemmMma::shared_bytes() const noexcept {
   return std::max(stages * stage_bytes(*this), output_bytes(shape()));
 }
 
+namespace {
+
+// B of another type: whole steps of rows along k.
+void check_conversion(const GemmMma& kernel) {
+  const GemmProblem& p = kernel.problem;
+  const std::string_view from = to_string(p.type_b());
+  if (p.type == ElementType::f32) {
+    refuse("bad-plan", nullptr,
+           format_text("type is f32 with a B of {}; tensor cores multiply it with an A of f16 or "
+                       "bf16: convert A, or take gemm_tiled",
+                       from));
+  }
+  if (!p.transpose_b || p.k % kernel.shape().k != 0) {
+    refuse("bad-plan", nullptr,
+           format_text("B is {}, {}, with k = {}; to be rounded to {} on the way it is stored [n x "
+                       "k], with k a multiple of {}: take gemm_tiled",
+                       from, p.transpose_b ? "[n x k]" : "[k x n]", p.k, to_string(p.type),
+                       kernel.shape().k));
+  }
+}
+
+}  // namespace
+
 void check(const GemmMma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
@@ -367,6 +405,7 @@ void check(const GemmMma& kernel, const ptx::Target& target) {
                        "multiple of {} times the splits",
                        kernel.splits, p.k, kernel.shape().k));
   }
+  if (kernel.converts_b()) check_conversion(kernel);
   if (target.sm < kAsyncSm && p.type != ElementType::f16) {
     refuse(
         "target-lacks", &target,
@@ -432,7 +471,9 @@ WorkspaceNeed Describe<GemmMma>::workspace(const K& spec) {
 
 ErrorBound Describe<GemmMma>::bound(const K& spec) {
   const double sums = tensor_core_error(spec.problem.k) + spec.splits * 0x1p-24;
-  if (spec.problem.type != ElementType::f32) return detail::gemm_bound(spec.problem, sums);
+  if (spec.problem.type != ElementType::f32) {
+    return detail::gemm_bound(spec.problem, sums + detail::b_rounding(spec.problem));
+  }
   // tf32: both factors are rounded to 11 binary digits; groups have four products.
   return detail::gemm_bound(spec.problem, 2 * sums + 0x1.001p-10);
 }

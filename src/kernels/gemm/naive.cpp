@@ -1,28 +1,50 @@
 // src/kernels/gemm/naive.cpp - a matrix product with one thread for each output
 #include "ptxgen/kernels/gemm/naive.hpp"
 
-#include "kernels/gemm/emit.hpp"
+#include "kernels/gemm/block_rows.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
+
+// The sum with a row of B in blocks, eight terms at a time.
+void add_runs(gemm::Kit& kit, Var<Ptr<b8>>& a, const Value<u32>& column, Var<f32>& sum) {
+  KernelBuilder& k = kit.k;
+  const GemmProblem& p = kit.problem;
+  const std::uint64_t step = bytes(p.type) * (p.transpose_a ? p.pitch_a() : 1);
+  const Ptr<b8> right = gemm::moved(k, kit.b, column, gemm::pitch_bytes_b(p));
+  k.for_(0u, p.k / kRunValues, 1u, [&](Value<u32> run) {
+    const std::vector<Value<f32>> values = gemm::load_run_of_row(k, p.type_b(), right, run);
+    for (const Value<f32>& value : values) {
+      const Value<f32> x = expand(k, load_floats(k, a.view(), p.type, 1), 1)[0];
+      k.fma_inplace(sum, x, value);
+      a += step;
+    }
+  });
+}
 
 // The output of a thread that has one.
 void emit_output(gemm::Kit& kit, const Value<u32>& row, const Value<u32>& column) {
   KernelBuilder& k = kit.k;
   const GemmProblem& p = kit.problem;
   const std::uint64_t element = bytes(p.type);
+  const std::uint64_t right_element = bytes(p.type_b());
   auto a = k.var(gemm::moved(k, kit.a, row, element * (p.transpose_a ? 1 : p.pitch_a())));
-  auto b = k.var(gemm::moved(k, kit.b, column, element * (p.transpose_b ? p.pitch_b() : 1)));
+  if (info(p.type_b()).block_values != 1) {
+    auto sum = k.var<f32>(0.0f);
+    add_runs(kit, a, column, sum);
+    return gemm::store_outputs(kit, row, column, {sum.read()});
+  }
+  auto b = k.var(gemm::moved(k, kit.b, column, right_element * (p.transpose_b ? p.pitch_b() : 1)));
   auto sum = k.var<f32>(0.0f);
   k.for_(0u, p.k, 1u, [&] {
     const Floats left = load_floats(k, a.view(), p.type, 1);
-    const Floats right = load_floats(k, b.view(), p.type, 1);
+    const Floats right = load_floats(k, b.view(), p.type_b(), 1);
     const Value<f32> x = expand(k, left, 1)[0];
     const Value<f32> y = expand(k, right, 1)[0];
     k.fma_inplace(sum, x, y);
     a += element * (p.transpose_a ? p.pitch_a() : 1);
-    b += element * (p.transpose_b ? 1 : p.pitch_b());
+    b += right_element * (p.transpose_b ? 1 : p.pitch_b());
   });
   gemm::store_outputs(kit, row, column, {sum.read()});
 }

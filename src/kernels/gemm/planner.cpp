@@ -30,7 +30,9 @@ bool fits(const GemmMma& kernel, const ptx::Gpu& gpu) {
   const std::uint32_t step = kernel.shape().k * kernel.splits;
   const bool divides =
       kernel.splits == 1 || (kernel.problem.k % step == 0 && kernel.tiles() < 2u * gpu.sms);
-  return divides && kernel.shared_bytes() <= gpu.shared_per_block;
+  const GemmProblem& p = kernel.problem;
+  const bool converts = !kernel.converts_b() || (p.transpose_b && p.k % kernel.shape().k == 0);
+  return divides && converts && kernel.shared_bytes() <= gpu.shared_per_block;
 }
 
 template <class Kernel>

@@ -18,9 +18,19 @@ constexpr double kFmaPerClock = 128;          // f32, of an SM
 // Stores, fence, ticket, loads: as of GEMV plans.
 constexpr double kTicketUs = 1.5;
 
+// Instructions of a thread for a value of B that is dequantised and rounded: counted in the code of
+// q4_0 to q6_k, 4.5 to 8.
+constexpr double kConvertInstructions = 6;
+
 // Nothing of the family was run on a GPU; the shares of tensor_rates are two published figures
 // each.
 constexpr ErrorBand kUnproved{0.1, 0.25};
+
+// Of a value of B as stored.
+double value_bytes_b(const GemmProblem& p) {
+  const ElementInfo& type = info(p.type_b());
+  return static_cast<double>(type.block_bytes) / type.block_values;
+}
 
 double tiles_of(std::uint32_t outputs, std::uint32_t tile) {
   return static_cast<double>((outputs - 1) / tile + 1);
@@ -52,7 +62,7 @@ std::string_view largest(const GemmTerms& terms) {
 // for each group.
 double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates) {
   const KernelCost cost = detail::gemm_cost(p);
-  const double b = static_cast<double>(p.n) * p.k * bytes(p.type) *
+  const double b = static_cast<double>(p.n) * p.k * value_bytes_b(p) *
                    (p.stride_b == 0 ? 1.0 : static_cast<double>(p.batch));
   const double group =
       GemmMma::kGroupedTiles * work.tile_m * static_cast<double>(p.k) * bytes(p.type);
@@ -67,7 +77,6 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   const double blocks = work.tiles_m * work.tiles_n * p.batch * work.splits;
   const double on_busiest = std::ceil(blocks / gpu.sms);
   const double clock = gpu.clock_mhz * 1e6;
-  const double element = bytes(p.type);
   GemmPrediction prediction;
   prediction.blocks = static_cast<std::uint64_t>(blocks);
   prediction.blocks_per_sm = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
@@ -80,8 +89,8 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
   terms.latency =
       std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
-  terms.l2 = blocks * (work.tile_m + work.tile_n) * work.terms * element /
-             model::l2_read_gb_per_s(gpu, rates) * 1e-3;
+  const double term_bytes = work.tile_m * bytes(p.type) + work.tile_n * value_bytes_b(p);
+  terms.l2 = blocks * term_bytes * work.terms / model::l2_read_gb_per_s(gpu, rates) * 1e-3;
   const KernelCost cost = detail::gemm_cost(p);
   const double written = static_cast<double>(cost.bytes_written);
   const double dram = dram_bytes(p, work, rates);
@@ -125,6 +134,11 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   work.shared_bytes = work.terms * bytes(p.type) * (shape.m + shape.n + read);
   const double flops = 2.0 * shape.m * shape.n * work.terms;
   work.pass_seconds = flops / (rates.mma_tflops() * 1e12 / gpu.sms);
+  if (kernel.converts_b()) {
+    // In the issue slots of the products.
+    const double values = shape.n * work.terms;
+    work.pass_seconds += values * kConvertInstructions / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  }
   work.needs.threads = shape.threads();
   work.needs.registers =
       ptx::max_registers(gpu.registers_per_sm, shape.threads(), shape.blocks_per_sm);
@@ -132,7 +146,8 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   return predicted(p, work, gpu, rates.peak_tflops);
 }
 
-// A product is two loads from shared memory, one of them of one word for all lanes of a warp.
+// For each term a warp loads the outputs of its lanes of A, of which 16 lanes have the same, and of
+// B, 128 bytes at a time; with one output of a thread a product is two loads.
 GemmPrediction predict(const GemmTiled& kernel, const ptx::Gpu& gpu) {
   const GemmProblem& p = kernel.problem;
   Work work;
@@ -140,13 +155,19 @@ GemmPrediction predict(const GemmTiled& kernel, const ptx::Gpu& gpu) {
   work.tiles_n = tiles_of(p.n, kernel.tile);
   work.tile_m = work.tile_n = kernel.tile;
   work.terms = terms_of(p.k, kernel.tile);
-  work.steps = work.terms / kernel.tile;
+  work.steps = work.terms / kernel.terms();
   const double products = static_cast<double>(kernel.tile) * kernel.tile * work.terms;
-  work.shared_bytes = products / 32 * 2 * kSharedBytesPerClock;
+  const double each = kernel.outputs();
+  const double wavefronts = each == 1 ? 2 : each / 4 * 3;  // of a warp and term
+  work.shared_bytes = products / 32 / (each * each) * wavefronts * kSharedBytesPerClock;
   work.pass_seconds = products / kFmaPerClock / (gpu.clock_mhz * 1e6);
-  work.needs.threads = kernel.tile * kernel.tile;
-  work.needs.registers = 32;
-  work.needs.static_shared = 8u * kernel.tile * kernel.tile;
+  if (info(p.type_b()).block_values != 1) {
+    const double values = kernel.tile * work.terms;
+    work.pass_seconds += values * kConvertInstructions / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  }
+  work.needs.threads = kernel.geometry().block.x * kernel.geometry().block.y;
+  work.needs.registers = each == 1 ? 32 : each == 4 ? 64 : 128;
+  work.needs.static_shared = kernel.shared_bytes();
   return predicted(p, work, gpu, 0);
 }
 

@@ -50,6 +50,28 @@ void demand_alignment(std::string_view member, std::uint32_t alignment) {
          "it may be a power of two");
 }
 
+// B in a type of its own.
+void demand_blocks(const GemmProblem& problem) {
+  const ElementType type = problem.type_b();
+  const std::string name(to_string(type));
+  demand(std::ranges::any_of(kGemmTypesOfB, [&](const auto& word) { return word.value == type; }),
+         "b", name, "it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k");
+  const std::uint32_t values = info(type).block_values;
+  if (values == 1) return;
+  demand(problem.transpose_b, "transpose_b", "false",
+         format_text("with a B of {} it can only be true: blocks are parts of rows along k", name));
+  const auto of_blocks = [&](std::string_view member, std::uint64_t value) {
+    demand(
+        value % values == 0, member, std::to_string(value),
+        format_text("with a B of {} it may be a multiple of {}, the values of a block: pad A and "
+                    "B with zeros",
+                    name, values));
+  };
+  of_blocks("k", problem.k);
+  of_blocks("ldb", problem.ldb);
+  of_blocks("stride_b", problem.stride_b);
+}
+
 double activated(double x, GemmActivation activation) {
   switch (activation) {
     case GemmActivation::None:
@@ -68,7 +90,7 @@ double activated(double x, GemmActivation activation) {
 class ReferenceRow {
  public:
   ReferenceRow(const GemmProblem& problem, const HostOperands& host, std::uint64_t matrix,
-               std::uint64_t row)
+               std::uint64_t row, double min_b)
       : p_(problem), sums_(problem.n), magnitudes_(problem.n) {
     const std::vector<double>& a = host.input("a");
     const std::vector<double>& b = host.input("b");
@@ -80,9 +102,9 @@ class ReferenceRow {
     for (std::uint64_t i = 0; i < p_.k; ++i) {
       const double left = a[a_first + i * a_step];
       for (std::uint64_t j = 0; j < p_.n; ++j) {
-        const double term = left * b[b_first + i * b_step + j * b_column];
-        sums_[j] += term;
-        magnitudes_[j] += std::abs(term);
+        const double right = b[b_first + i * b_step + j * b_column];
+        sums_[j] += left * right;
+        magnitudes_[j] += std::abs(left) * std::max(std::abs(right), min_b);
       }
     }
   }
@@ -122,6 +144,7 @@ void check(const GemmProblem& problem) {
   demand_range("batch", problem.batch, 1, 65535);
   demand_type("type", problem.type);
   demand_type("c", problem.c);
+  demand_blocks(problem);
   demand_pitch("lda", problem.pitch_a(), problem.row_a());
   demand_pitch("ldb", problem.pitch_b(), problem.row_b());
   demand_pitch("ldc", problem.pitch_c(), problem.n);
@@ -136,6 +159,9 @@ void check(const GemmProblem& problem) {
 
 std::string to_text(const GemmProblem& p) {
   std::string text = format_text("{} {}x{}x{}", to_string(p.type), p.m, p.n, p.k);
+  if (p.type_b() != p.type) {
+    text = format_text("{} * {} {}x{}x{}", to_string(p.type), to_string(p.type_b()), p.m, p.n, p.k);
+  }
   if (p.transpose_a || p.transpose_b) {
     text = format_text("{}{} {}", p.transpose_a ? 't' : 'n', p.transpose_b ? 't' : 'n', text);
   }
@@ -177,10 +203,10 @@ KernelKey gemm_key(const GemmProblem& p, std::uint64_t plan) noexcept {
   const auto log2 = [](std::uint32_t alignment) {
     return static_cast<std::uint64_t>(std::countr_zero(alignment | 16u));
   };
-  const std::uint64_t options = at(p.type, 0) | at(p.c, 2) | at(p.transpose_a, 4) |
-                                at(p.transpose_b, 5) | at(p.scaled, 6) | at(p.bias, 7) |
-                                at(p.residual, 8) | at(p.activation, 9) | log2(p.alignment) << 11 |
-                                log2(p.c_alignment) << 14;
+  const std::uint64_t options =
+      at(p.type, 0) | at(p.c, 2) | at(p.transpose_a, 4) | at(p.transpose_b, 5) | at(p.scaled, 6) |
+      at(p.bias, 7) | at(p.residual, 8) | at(p.activation, 9) | log2(p.alignment) << 11 |
+      log2(p.c_alignment) << 14 | (p.type_b() == p.type ? 0 : at(p.type_b(), 17) + at(1, 17));
   KernelKey key;
   key.values = {at(p.n, 32) | p.k,
                 p.pitch_a(),
@@ -192,13 +218,13 @@ KernelKey gemm_key(const GemmProblem& p, std::uint64_t plan) noexcept {
   return key;
 }
 
-void gemm_reference(const GemmProblem& p, HostOperands& host) {
+void gemm_reference(const GemmProblem& p, HostOperands& host, double min_b) {
   HostOperands::Operand& c = host["c"];
   c.magnitude.resize(c.values.size());
   for (std::size_t i = 0; i < c.values.size(); ++i) c.magnitude[i] = std::abs(c.values[i]);
   for (std::uint64_t matrix = 0; matrix < p.batch; ++matrix) {
     for (std::uint64_t row = 0; row < p.m; ++row) {
-      const ReferenceRow sums(p, host, matrix, row);
+      const ReferenceRow sums(p, host, matrix, row, min_b);
       for (std::uint64_t j = 0; j < p.n; ++j) {
         const std::uint64_t at = matrix * p.step_c() + row * p.pitch_c() + j;
         std::tie(c.values[at], c.magnitude[at]) = sums.output(host, c.values[at], at, j);
@@ -225,10 +251,10 @@ KernelCost gemm_cost(const GemmProblem& p) noexcept {
   const std::uint64_t a = std::uint64_t{p.m} * p.k * (p.stride_a == 0 ? 1 : p.batch);
   const std::uint64_t b = std::uint64_t{p.n} * p.k * (p.stride_b == 0 ? 1 : p.batch);
   const std::uint64_t more = (p.scaled ? 1u : 0u) + (p.residual ? 1u : 0u);
-  return {
-      .bytes_read = (a + b) * bytes(p.type) + (outputs * more + (p.bias ? p.n : 0u)) * bytes(p.c),
-      .bytes_written = outputs * bytes(p.c),
-      .flops = 2 * outputs * p.k};
+  return {.bytes_read = a * bytes(p.type) + bytes(p.type_b(), b) +
+                        (outputs * more + (p.bias ? p.n : 0u)) * bytes(p.c),
+          .bytes_written = outputs * bytes(p.c),
+          .flops = 2 * outputs * p.k};
 }
 
 }  // namespace detail

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/gemm/block_rows.hpp"
+
 namespace ptxgen::inline v0::gemm {
 
 namespace {
@@ -54,8 +56,12 @@ StagedCopy::StagedCopy(KernelBuilder& k, const TileLayout& layout, const TileCop
   for (std::uint32_t i = 0; i < passes_.size(); ++i) passes_[i].row = i * pass_rows_;
   tail_next_ = copy.terms % layout.terms != 0;
   place(k.tid_x(), to);
-  find_guards(first, outputs);
-  start(matrix, first);
+  if (copy.from) {
+    start_conversion(matrix, first, outputs);
+  } else {
+    find_guards(first, outputs);
+    start(matrix, first);
+  }
 }
 
 void StagedCopy::place(const Value<u32>&, const Ptr<b8, Shared>& to) {
@@ -73,6 +79,29 @@ void StagedCopy::place(const Value<u32>&, const Ptr<b8, Shared>& to) {
     }
     to_.push_back(to.offset_bytes(at));
   }
+}
+
+// Rows outside the matrix repeat the last one, whose results are not stored.
+void StagedCopy::start_conversion(const Ptr<b8>& matrix, const Value<u32>& first,
+                                  const Value<u32>& outputs) {
+  const Value<u32> row = first + row_;
+  const Value<u32> last = outputs - 1u;
+  for (const Pass& pass : passes_) {
+    const Value<u32> inside = k_.min(pass.row == 0 ? row : row + pass.row, last);
+    rows_.push_back(moved(k_, matrix, inside, bytes(*copy_.from, copy_.pitch)));
+  }
+  const std::uint32_t runs = copy_.shared_terms / kRunValues;
+  run_.emplace(k_.var(runs == 0 ? column_ : k_.mad_lo(k_.ctaid_y(), runs, column_)));
+}
+
+void StagedCopy::convert(std::uint64_t stage) {
+  const Value<u32> run = run_->read();
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    const std::vector<Value<f32>> values = load_run_of_row(k_, *copy_.from, rows_[i], run);
+    const Ptr<b8, Shared> to = destination(i).offset_bytes(static_cast<std::int64_t>(stage));
+    store_words(k_, to, pack_floats(k_, copy_.to, values));
+  }
+  *run_ += layout_.terms / kRunValues;
 }
 
 // Bytes of a load at element `place` of those that end at `end`.
@@ -207,6 +236,7 @@ void StagedCopy::advance() {
 }
 
 void StagedCopy::request(std::uint64_t stage) {
+  if (copy_.from) return convert(stage);
   std::vector<Pass> passes;
   for (const Pass& pass : passes_) passes.push_back(tail_next_ ? with_tail(pass) : pass);
   if (copy_.async) {

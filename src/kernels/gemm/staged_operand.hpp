@@ -41,6 +41,10 @@ struct TileCopy {
   /// Then all steps are complete. 0: one block has all.
   std::uint32_t shared_terms = 0;
   std::uint32_t outputs = 0;  ///< of the matrix if known, else 0
+  /// Types of the stored matrix and of the tile if they differ, f16 or bf16: rows along k, `terms`
+  /// a multiple of the layout's. Each load is eight values.
+  std::optional<ElementType> from;
+  ElementType to = ElementType::f16;
 };
 
 /// The copies of one operand by a thread. The first step has the last `terms % layout.terms` terms,
@@ -72,6 +76,8 @@ class StagedCopy {
   [[nodiscard]] Ptr<b8> source(std::size_t pass) const;
   void copy(std::size_t pass, std::uint64_t stage, const Pass& how);
   void copy_through_registers(std::uint64_t stage, const std::vector<Pass>& passes);
+  void start_conversion(const Ptr<b8>& matrix, const Value<u32>& first, const Value<u32>& outputs);
+  void convert(std::uint64_t stage);
   void advance();
 
   KernelBuilder& k_;
@@ -82,6 +88,8 @@ class StagedCopy {
   std::vector<Ptr<b8, Shared>> to_;  ///< for each pass up to that which repeats the first's swizzle
   std::vector<Var<Ptr<b8>>> from_;   ///< one, or where offsets are too large, one for each pass
   Value<u32> row_, column_;          ///< the thread's, in loads of `load_bytes`
+  std::vector<Ptr<b8>> rows_;        ///< of each pass, of another type than the tile
+  std::optional<Var<u32>> run_;      ///< the thread's next eight terms in these rows
   bool tail_next_ = false;
 };
 

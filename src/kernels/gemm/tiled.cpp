@@ -1,11 +1,14 @@
 // src/kernels/gemm/tiled.cpp - a matrix product in tiles, without tensor cores
 #include "ptxgen/kernels/gemm/tiled.hpp"
 
-#include "kernels/gemm/emit.hpp"
+#include "kernels/gemm/block_rows.hpp"
+#include "kernels/gemm/register_tiles.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
+
+constexpr std::uint32_t kRegisterThreads = 256;  // of tiles with several outputs of a thread
 
 // A tile of an operand: rows are those of C (A: rows, B: columns) or of k, as `outputs_first` says.
 // Each thread loads one element, consecutive lanes along the stored row.
@@ -54,6 +57,28 @@ class Tile {
     k_.st(swapped_ ? row_of(x) + (y ^ x) : row_of(y) + x, value);
   }
 
+  /// The same of a B in blocks, whose rows are outputs: each warp decodes the same eight terms of
+  /// all of them, so that its lanes store a row. Rows outside the matrix repeat the last one, whose
+  /// results are not stored.
+  void load_runs(const Ptr<b8>& matrix, ElementType type, std::uint64_t pitch,
+                 const Value<u32>& term, const Value<u32>& output, const Value<u32>& outputs) {
+    const Value<u32> thread = k_.mad_lo(k_.tid_y(), size_, k_.tid_x());
+    const Value<u32> run = thread >> 5u;
+    const Value<u32> own = thread & 31u;
+    const Pred in_runs = run < size_ / kRunValues;
+    k_.if_(in_runs & (own < size_), [&] {
+      const Value<u32> j = k_.min(output + own, outputs - 1u);
+      const Ptr<b8> row = gemm::moved(k_, matrix, j, pitch);
+      const std::vector<Value<f32>> values =
+          gemm::load_run_of_row(k_, type, row, (term >> 3u) + run);
+      const Value<u32> first = run << 3u;
+      for (std::uint32_t i = 0; i < kRunValues; ++i) {
+        const Value<u32> t = i == 0 ? first : first + i;
+        k_.st(row_of(t) + (own ^ t), values[i]);
+      }
+    });
+  }
+
  private:
   KernelBuilder& k_;
   std::uint32_t size_;
@@ -74,7 +99,11 @@ void emit_tile(gemm::Kit& kit, Tile& left, Tile& right, std::uint32_t size, cons
   auto sum = k.var<f32>(0.0f);
   k.for_(0u, p.k, size, [&](Value<u32> term) {
     left.load(kit.a, p.type, p.pitch_a(), term, p.k, top, kit.m);
-    right.load(kit.b, p.type, p.pitch_b(), term, p.k, first, columns);
+    if (info(p.type_b()).block_values != 1) {
+      right.load_runs(kit.b, p.type_b(), gemm::pitch_bytes_b(p), term, first, columns);
+    } else {
+      right.load(kit.b, p.type_b(), p.pitch_b(), term, p.k, first, columns);
+    }
     k.bar_sync();
     for (std::uint32_t i = 0; i < size; ++i) {
       const Value<f32> a = k.ld(left.in_row(row_begin, y, i));
@@ -94,9 +123,18 @@ void emit_tile(gemm::Kit& kit, Tile& left, Tile& right, std::uint32_t size, cons
 BuiltKernel GemmTiled::build(const ptx::Target& target) const {
   check(problem);
   KernelBuilder k(kernel_name<GemmTiled>, target.name);
-  k.required_threads(tile, tile);
+  if (outputs() == 1) {
+    k.required_threads(tile, tile);
+  } else {
+    k.required_threads(kRegisterThreads);
+    k.min_blocks_per_sm(2);
+  }
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(k, problem);
+  if (outputs() != 1) {
+    gemm::emit_register_tiles(kit, *this);
+    return k.build();
+  }
   Tile left(k, "left", tile, true, problem.transpose_a);
   Tile right(k, "right", tile, false, problem.transpose_b);
   const Value<u32> first = k.mul_lo(k.ctaid_x(), tile);
@@ -107,7 +145,11 @@ BuiltKernel GemmTiled::build(const ptx::Target& target) const {
   return k.build();
 }
 
-LaunchGeometry GemmTiled::geometry() const { return gemm::square_geometry(problem, tile); }
+LaunchGeometry GemmTiled::geometry() const {
+  LaunchGeometry launch = gemm::square_geometry(problem, tile);
+  if (outputs() != 1) launch.block = {kRegisterThreads, 1, 1};
+  return launch;
+}
 
 KernelKey Describe<GemmTiled>::key(const K& spec) {
   return gemm::unaligned_key(spec.problem, spec.tile);

@@ -186,6 +186,15 @@ Value<f32> rounded_to(KernelBuilder& k, ElementType type, const Value<f32>& valu
   return k.bitcast<f32>(k.cvt<u32>(bits) << 16u);
 }
 
+std::vector<Value<u32>> pack_floats(KernelBuilder& k, ElementType type,
+                                    const std::vector<Value<f32>>& values) {
+  std::vector<Value<u32>> words;
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    words.push_back(pack(k, type, values[i], values[i + 1]));
+  }
+  return words;
+}
+
 void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                   const std::vector<Value<f32>>& values) {
   if (type == ElementType::f32) {
@@ -193,11 +202,7 @@ void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
   } else if (values.size() == 1) {
     k.st(at.cast<u16>(), narrow(k, type, values[0]));
   } else {
-    std::vector<Value<u32>> words;
-    for (std::size_t i = 0; i < values.size(); i += 2) {
-      words.push_back(pack(k, type, values[i], values[i + 1]));
-    }
-    store_words<u32>(k, at, words);
+    store_words<u32>(k, at, pack_floats(k, type, values));
   }
 }
 

@@ -43,6 +43,11 @@ struct Floats {
 /// The value rounded once to nearest even to `type`, as an f32.
 [[nodiscard]] Value<f32> rounded_to(KernelBuilder& k, ElementType type, const Value<f32>& value);
 
+/// An even number of values as 16-bit floats, each rounded once to nearest even, in words of two,
+/// the first in the lower half.
+[[nodiscard]] std::vector<Value<u32>> pack_floats(KernelBuilder& k, ElementType type,
+                                                  const std::vector<Value<f32>>& values);
+
 /// Stores `values`, 1, 2, 4 or 8 and at most 16 bytes as `type`, each rounded once to nearest even,
 /// with one instruction.
 void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,

@@ -28,7 +28,7 @@ struct Describe<GemmProblem> {
   static LaunchGeometry geometry(const P& problem, const ptx::Gpu& gpu);
   static KernelCost cost(const P& problem) { return detail::gemm_cost(problem); }
   static void reference(const P& problem, HostOperands& host) {
-    detail::gemm_reference(problem, host);
+    detail::gemm_reference(problem, host, detail::min_rounded_b(problem));
   }
   /// Of any kernel of the family.
   static ErrorBound bound(const P& problem);
@@ -39,7 +39,14 @@ struct Describe<GemmProblem> {
       {.m = 5, .n = 70, .k = 128, .transpose_b = true},
       {.m = 2, .n = 3, .k = 33000, .type = ElementType::f32, .transpose_b = true, .ldb = 33001},
       {.m = 65, .n = 40, .k = 100, .type = ElementType::bf16, .scaled = true},
-      {.m = 20, .n = 30, .k = 24, .batch = 2, .lda = 25, .ldc = 32, .stride_a = 600}};
+      {.m = 20, .n = 30, .k = 24, .batch = 2, .lda = 25, .ldc = 32, .stride_a = 600},
+      {.m = 70,
+       .n = 50,
+       .k = 512,
+       .type = ElementType::f32,
+       .b = ElementType::q5_k,
+       .transpose_b = true},
+      {.m = 30, .n = 66, .k = 96, .b = ElementType::q8_0, .transpose_b = true}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -42,6 +42,10 @@ inline constexpr GemmTileShape kGemmTiles[] = {
 /// with `.trans` for a transposed A and a B that is not. The 16 bytes of a row are permuted by the
 /// number of the row, so neither the copies of 16 bytes nor `ldmatrix` have bank conflicts.
 ///
+/// A B of another type than A is loaded by each thread, eight adjacent terms at a time, dequantised
+/// exactly, rounded to the type of A, and stored to the same place. A is f16 or bf16 then, B
+/// `[n x k]`, and k a multiple of 32.
+///
 /// The terms of a sum are added in steps of 32, the last, incomplete step first; its bits depend on
 /// the tensor core (`gemm_bound`), not on tile and stages. Each warp passes its outputs through
 /// shared memory, so that lanes store neighbours. Blocks are numbered in groups of 8 rows of tiles,
@@ -68,6 +72,14 @@ struct GemmMma {
   /// Bytes of a copy to shared memory: 16, 8, 4 or 2, as alignment, pitch and stride allow.
   [[nodiscard]] std::uint32_t load_bytes_a() const noexcept;
   [[nodiscard]] std::uint32_t load_bytes_b() const noexcept;
+  /// Of its address, in bytes; blocks need no more than their own.
+  [[nodiscard]] constexpr std::uint32_t alignment_b() const noexcept {
+    return info(problem.type_b()).block_values == 1 ? problem.alignment : 1;
+  }
+  /// Whether B has another type than A.
+  [[nodiscard]] constexpr bool converts_b() const noexcept {
+    return problem.type_b() != problem.type;
+  }
   [[nodiscard]] std::uint32_t shared_bytes() const noexcept;
   /// Blocks that have outputs of their own: tiles of all matrices.
   [[nodiscard]] std::uint64_t tiles() const noexcept;
@@ -118,6 +130,7 @@ struct Describe<GemmMma> {
           "c_align", "bytes that C, bias and residual are aligned to"));
   static constexpr auto arguments =
       detail::gemm_arguments<K, true>({[](const K& spec) { return spec.problem.alignment; },
+                                       [](const K& spec) { return spec.alignment_b(); },
                                        [](const K& spec) { return spec.problem.c_alignment; }});
   static void check(const K& spec, const GemmOperands& operands) {
     detail::check_gemm_operands(spec.problem, operands);
@@ -128,7 +141,7 @@ struct Describe<GemmMma> {
   static KernelKey key(const K& spec);
   static WorkspaceNeed workspace(const K& spec);
   static void reference(const K& spec, HostOperands& host) {
-    detail::gemm_reference(spec.problem, host);
+    detail::gemm_reference(spec.problem, host, detail::min_rounded_b(spec.problem));
   }
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {
@@ -163,7 +176,23 @@ struct Describe<GemmMma> {
       {{.m = 130, .n = 120, .k = 70, .batch = 2, .c = ElementType::f16, .stride_b = 8400},
        GemmTile::t128x128x32,
        5},
-      {{.m = 70, .n = 50, .k = 192, .bias = true}, GemmTile::t32x32x32, 2, 3}};
+      {{.m = 70, .n = 50, .k = 192, .bias = true}, GemmTile::t32x32x32, 2, 3},
+      {{.m = 70, .n = 50, .k = 256, .b = ElementType::q4_k, .transpose_b = true},
+       GemmTile::t64x64x32},
+      {{.m = 40,
+        .n = 130,
+        .k = 192,
+        .batch = 2,
+        .type = ElementType::bf16,
+        .b = ElementType::q4_1,
+        .transpose_a = true,
+        .transpose_b = true,
+        .lda = 40,
+        .stride_b = 24960,
+        .alignment = 4},
+       GemmTile::t128x128x32,
+       2,
+       3}};
 };
 
 }  // namespace ptxgen::inline v0

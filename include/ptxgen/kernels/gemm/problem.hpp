@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,11 @@ struct GemmOperands {
 ///
 /// All matrices are row-major: `A[m x k]`, transposed `A[k x m]`; `B[k x n]`, transposed `B[n x
 /// k]`; `C[m x n]`; the residual as C; the bias has n elements.
+///
+/// B may have a type of its own. In a block format (docs/formats.md) it is stored `[n x k]`, as
+/// weights are in GGUF files, with blocks along k: k, ldb and stride_b are multiples of the values
+/// of a block. Kernels without tensor cores multiply the exact values as f32; those on tensor cores
+/// round each to the type of A first, and one that is too large for f16 becomes infinite.
 struct GemmProblem {
   using Operands = GemmOperands;
 
@@ -38,10 +44,12 @@ struct GemmProblem {
   std::uint32_t n = 512;
   std::uint32_t k = 512;
   std::uint32_t batch = 1;              ///< matrices; the grid's z
-  ElementType type = ElementType::f16;  ///< of A and B: f32, f16 or bf16
-  ElementType c = ElementType::f32;     ///< of C, bias and residual: f32, f16 or bf16
-  bool transpose_a = false;             ///< A is stored as `[k x m]`
-  bool transpose_b = false;             ///< B is stored as `[n x k]`
+  ElementType type = ElementType::f16;  ///< of A: f32, f16 or bf16
+  /// Of B: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k. Empty: as A.
+  std::optional<ElementType> b{};
+  ElementType c = ElementType::f32;  ///< of C, bias and residual: f32, f16 or bf16
+  bool transpose_a = false;          ///< A is stored as `[k x m]`
+  bool transpose_b = false;          ///< B is stored as `[n x k]`
   /// Elements from one row of the stored matrix to the next; 0: the row length. That of a
   /// transposed A is m, which is then part of the code.
   std::uint64_t lda = 0, ldb = 0, ldc = 0;
@@ -57,6 +65,7 @@ struct GemmProblem {
   std::uint32_t alignment = 16;
   std::uint32_t c_alignment = 16;
 
+  [[nodiscard]] constexpr ElementType type_b() const noexcept { return b.value_or(type); }
   [[nodiscard]] constexpr std::uint64_t row_a() const noexcept { return transpose_a ? m : k; }
   [[nodiscard]] constexpr std::uint64_t row_b() const noexcept { return transpose_b ? k : n; }
   [[nodiscard]] constexpr std::uint64_t pitch_a() const noexcept {
@@ -92,7 +101,8 @@ struct GemmProblem {
 
 /// Throws `Error` (Stage::Build, "bad-problem") naming the member, its value and what it may be.
 void check(const GemmProblem& problem);
-/// "f16 128x4096x4096" (m x n x k), then what differs from the default: "tn f16 17x33x65 lda 72".
+/// "f16 128x4096x4096" (m x n x k), then what differs from the default: "tn f16 17x33x65 lda 72",
+/// "nt f16 * q4_k 64x512x512".
 [[nodiscard]] std::string to_text(const GemmProblem& problem);
 
 inline constexpr Word<GemmActivation> kGemmActivations[] = {
@@ -100,6 +110,11 @@ inline constexpr Word<GemmActivation> kGemmActivations[] = {
     {"silu", GemmActivation::Silu},
     {"gelu", GemmActivation::Gelu},
     {"gelu_tanh", GemmActivation::GeluByTanh}};
+inline constexpr Word<std::optional<ElementType>> kGemmTypesOfB[] = {
+    {"as_a", std::nullopt},      {"f32", ElementType::f32},   {"f16", ElementType::f16},
+    {"bf16", ElementType::bf16}, {"q4_0", ElementType::q4_0}, {"q4_1", ElementType::q4_1},
+    {"q5_0", ElementType::q5_0}, {"q5_1", ElementType::q5_1}, {"q8_0", ElementType::q8_0},
+    {"q4_k", ElementType::q4_k}, {"q5_k", ElementType::q5_k}, {"q6_k", ElementType::q6_k}};
 inline constexpr Word<std::uint32_t> kGemmAlignments[] = {{"16", 16}, {"8", 8}, {"4", 4}, {"2", 2}};
 
 namespace detail {
@@ -114,7 +129,8 @@ inline constexpr std::array kGemmParameters = {
     number<&GemmProblem::n>("n", 1, 0x7fffffffu, "columns of C").specializes(),
     number<&GemmProblem::k>("k", 1, 0x7fffffffu, "terms of a sum").specializes(),
     number<&GemmProblem::batch>("batch", 1, 65535, "matrices, the grid's z"),
-    choice<&GemmProblem::type, kFloatTypes>("type", "of A and B").specializes(),
+    choice<&GemmProblem::type, kFloatTypes>("type", "of A").specializes(),
+    choice<&GemmProblem::b, kGemmTypesOfB>("b", "type of B; a block format needs tb").specializes(),
     choice<&GemmProblem::c, kFloatTypes>("c", "type of C, bias and residual").specializes(),
     flag<&GemmProblem::transpose_a>("ta", "A is stored as [k x m]").specializes(),
     flag<&GemmProblem::transpose_b>("tb", "B is stored as [n x k]").specializes(),
@@ -173,7 +189,8 @@ constexpr ParameterRow<K> gemm_choice(std::string_view name, std::string_view do
 /// Alignments that a kernel needs, in bytes; null: an element's.
 template <class K>
 struct GemmAlignments {
-  std::uint32_t (*inputs)(const K&) = nullptr;
+  std::uint32_t (*a)(const K&) = nullptr;
+  std::uint32_t (*b)(const K&) = nullptr;
   std::uint32_t (*outputs)(const K&) = nullptr;
 };
 
@@ -194,6 +211,7 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
   constexpr auto c = [](const K& spec) { return gemm_of(spec).elements_c(); };
   constexpr auto n = [](const K& spec) { return std::uint64_t{gemm_of(spec).n}; };
   constexpr auto in_type = [](const K& spec) { return gemm_of(spec).type; };
+  constexpr auto b_type = [](const K& spec) { return gemm_of(spec).type_b(); };
   constexpr auto out_type = [](const K& spec) { return gemm_of(spec).c; };
   constexpr auto bias = [](const K& spec) { return gemm_of(spec).bias; };
   constexpr auto residual = [](const K& spec) { return gemm_of(spec).residual; };
@@ -214,8 +232,8 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
           .may_alias("residual")
           .read_if(read)
           .aligned(aligned.outputs),
-      Row::input("a", &O::a, type(in_type), a, "left matrix").aligned(aligned.inputs),
-      Row::input("b", &O::b, type(in_type), b, "right matrix").aligned(aligned.inputs),
+      Row::input("a", &O::a, type(in_type), a, "left matrix").aligned(aligned.a),
+      Row::input("b", &O::b, type(b_type), b, "right matrix").aligned(aligned.b),
       Row::input("bias", &O::bias, type(out_type), n, "added to each row")
           .only_if(bias)
           .aligned(aligned.outputs),
@@ -240,7 +258,18 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
 void check_gemm_operands(const GemmProblem& problem, const GemmOperands& operands);
 /// What the problem adds to a module's key; the kernel's own choices are `plan`.
 [[nodiscard]] KernelKey gemm_key(const GemmProblem& problem, std::uint64_t plan) noexcept;
-void gemm_reference(const GemmProblem& problem, HostOperands& host);
+/// Magnitudes count an element of B as `min_b` at least, for kernels that round it to a type whose
+/// smallest normal number that is.
+void gemm_reference(const GemmProblem& problem, HostOperands& host, double min_b = 0);
+/// The smallest normal f16 where B is rounded to f16, else 0.
+[[nodiscard]] constexpr double min_rounded_b(const GemmProblem& p) noexcept {
+  return p.type == ElementType::f16 && p.type_b() != p.type ? 0x1p-14 : 0;
+}
+/// Of a rounding of B to the type of A, as a share; 0 if they are the same.
+[[nodiscard]] constexpr double b_rounding(const GemmProblem& p) noexcept {
+  if (p.type_b() == p.type) return 0;
+  return p.type == ElementType::f16 ? 0x1p-11 : p.type == ElementType::bf16 ? 0x1p-8 : 0;
+}
 /// Of sums that are off by at most `sum` times the sum of the terms' magnitudes.
 [[nodiscard]] ErrorBound gemm_bound(const GemmProblem& problem, double sum);
 /// Reads each element once, writes C once.
