@@ -51,6 +51,7 @@ USERS = {
     "GemmMma": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
     "GemmNaive": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
     "GemmTiled": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
+    "GemmWgmma": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
     "Vadd": ("an operation of ptxgen bench, its default",
              [*BENCH, "src/cli/commands/bench.cpp"]),
     "Copy": ("an operation of ptxgen bench; the code of an error",
