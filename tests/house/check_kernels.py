@@ -57,6 +57,7 @@ USERS = {
     "FlashAttentionTensorCore": ("predicted by name in the program",
                                  ["src/cli/commands/predict.cpp",
                                   "include/ptxgen/kernels/attention/flash_predict.hpp"]),
+    "GemmWgmma": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
     "Vadd": ("an operation of ptxgen bench, its default",
              [*BENCH, "src/cli/commands/bench.cpp"]),
     "Copy": ("an operation of ptxgen bench; the code of an error",

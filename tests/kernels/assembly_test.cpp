@@ -14,6 +14,7 @@ TEST_CASE("every kernel assembles for every target, without spills") {
   if (!assembler.available())
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   std::size_t assembled = 0;
+  std::size_t not_served = 0;
   std::size_t first = 0;
   for (const KernelDescription& entry : catalog()) {
     std::size_t number = first++;
@@ -23,6 +24,10 @@ TEST_CASE("every kernel assembles for every target, without spills") {
     for (const ptx::Target& target : ptx::targets()) {
       // Every day a third of them: each kernel, and each target, has some.
       if (!test::full() && number++ % 3 != 0) continue;
+      if (!entry.serves(target)) {
+        ++not_served;
+        continue;
+      }
       INFO(entry.name << " for " << target.name);
       AssembleOptions options;
       options.target = target.name;
@@ -40,5 +45,6 @@ TEST_CASE("every kernel assembles for every target, without spills") {
       ++assembled;
     }
   }
-  CHECK(assembled >= catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 3)));
+  CHECK(assembled + not_served >=
+        catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 3)));
 }

@@ -122,6 +122,7 @@ TEST_CASE("kernels of the catalog: what the PTX has in flight, the machine code 
       if (!test::full() && name != everyday) continue;
       INFO(kernel.name << " on " << name);
       const ptx::Gpu& gpu = *ptx::find_gpu(name);
+      if (!kernel.serves(ptx::target(gpu.target))) continue;
       const std::vector<std::uint64_t> values = kernel.default_values();
       const SassSummary summary =
           tools.summary(kernel.build(values, ptx::target(gpu.target)), kernel.name);
