@@ -62,10 +62,10 @@ TEST_CASE("flash attention, predicted: masks halve the work, windows bound it, f
   const FlashPrediction slow = predict(plain, gpu);
   CHECK(slow.us > 4 * causal);
   CHECK(slow.share_of_peak == 0);
-  // One query reads the cache once and no more: the GPU is nearly empty.
+  // One query fills a 128th of its tile, and few SMs.
   kernel.problem = layer(8192, true);
   kernel.problem.queries = 1;
-  CHECK(predict(kernel, gpu).bound_by != "tensor");
+  CHECK(predict(kernel, gpu).share_of_peak < 0.01);
 }
 
 TEST_CASE("flash attention, planned: only tiles that the GPU can run") {

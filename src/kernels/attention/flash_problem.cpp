@@ -121,13 +121,17 @@ void check_flash(const FlashProblem& p, std::string_view kernel) {
          "with a cache of q8_0, whose blocks have 32 values, it is a multiple of 32");
   demand(p.page == 0 || std::has_single_bit(p.page), "page", p.page,
          "it may be 0 or a power of two");
-  demand((p.page == 0) == (p.pages == 0), "pages", p.pages,
-         "it is 0 exactly if `page` is: the pages that k and v have");
   demand(p.page == 0 || !p.shared_cache, "page", p.page,
          "with a shared_cache it is 0: rows of the table may have the same pages");
 }
 
-void check_flash_operands(const FlashOperands& operands, std::string_view kernel) {
+void check_flash_operands(const FlashProblem& p, const FlashOperands& operands,
+                          std::string_view kernel) {
+  if ((p.page == 0) != (p.pages == 0)) {
+    refuse(kernel, Stage::Launch, "arguments",
+           format_text("pages is {} and page {}; pages, what k and v have, is 0 exactly if page is",
+                       p.pages, p.page));
+  }
   if (operands.scale >= 0) return;
   refuse(
       kernel, Stage::Launch, "arguments",

@@ -77,7 +77,7 @@ struct Describe<FlashAttention> {
   static constexpr auto arguments = detail::flash_arguments<K>();
   static void check(const K& spec, const FlashOperands& operands) {
     detail::check_flash(spec.problem, text.name);
-    detail::check_flash_operands(operands, text.name);
+    detail::check_flash_operands(spec.problem, operands, text.name);
   }
   static void check_target(const K& spec, const ptx::Target& target) {
     ptxgen::check(spec, target);

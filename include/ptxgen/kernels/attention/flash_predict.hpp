@@ -23,7 +23,9 @@ struct FlashTerms {
 struct FlashPrediction {
   double us = 0;  ///< as a node of a graph
   FlashTerms terms;
-  std::string_view bound_by;  ///< "launch", "tensor", "exp", "shared", "latency", "l2", "dram"
+  /// "launch", "shared", "latency", "l2", "dram"; or of "tensor" and "exp", which are added, the
+  /// larger.
+  std::string_view bound_by;
   std::uint64_t blocks = 0;
   std::uint32_t blocks_per_sm = 0;
   double tflops = 0;         ///< of 4 head_size operations for each query and key it attends

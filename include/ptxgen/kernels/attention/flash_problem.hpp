@@ -196,8 +196,10 @@ constexpr auto flash_arguments() {
 
 /// Throws `Error` (Stage::Build, "bad-parameter") for values that do not go together.
 void check_flash(const FlashProblem& problem, std::string_view kernel);
-/// Throws `Error` (Stage::Launch, "arguments") for a negative scale.
-void check_flash_operands(const FlashOperands& operands, std::string_view kernel);
+/// Throws `Error` (Stage::Launch, "arguments") for a negative scale, and for pages of no positions
+/// or none of some.
+void check_flash_operands(const FlashProblem& problem, const FlashOperands& operands,
+                          std::string_view kernel);
 /// What the problem adds to a module's key; the kernel's own choices are `plan`.
 [[nodiscard]] KernelKey flash_key(const FlashProblem& problem, std::uint64_t plan) noexcept;
 /// q and out once; k and v of the keys that the queries attend, once.
