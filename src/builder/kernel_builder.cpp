@@ -28,6 +28,8 @@ std::string BuiltKernel::ptx() const { return ptx::print(module_); }
 
 namespace {
 
+constexpr std::uint32_t kMapAlignment = 64;  // of a tensor map, a parameter
+
 // An assembler may contract a mul and an add that name no rounding, whatever our passes do.
 void write_forbidden_roundings(ptx::Function& f) {
   for (ptx::Instruction& s : f.body) {
@@ -87,7 +89,7 @@ void KernelBuilder::declare(const Name& name, ptx::Type type, bool pointer, ptx:
 
 Value<u64> KernelBuilder::tensor_map_address(const Name& name) {
   constexpr std::uint32_t kBytes = 128;
-  constexpr std::uint32_t kAlignment = 64;
+  constexpr std::uint32_t kAlignment = kMapAlignment;
   detail::Transaction transaction(*this);
   declare(name, ptx::Type::b8, false, ptx::Space::Generic, ptx::Type::b8);
   ptx::Variable& variable = function().parameters.back();
@@ -242,7 +244,12 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
 detail::PointerData KernelBuilder::dynamic_base(Site site) {
   check_open(site);
   detail::Transaction transaction(*this);
-  constexpr std::uint32_t kAlignment = 128;  // what bulk copies and swizzled tiles ask for
+  // What bulk copies ask for; the swizzle of tensor copies repeats after 1024 bytes.
+  const auto& parameters = function().parameters;
+  const bool maps = std::any_of(
+      parameters.begin(), parameters.end(),
+      [](const ptx::Variable& parameter) { return parameter.alignment == kMapAlignment; });
+  const std::uint32_t alignment = maps ? 1024 : 128;
   if (dynamic_shared_ == ptx::kNone) {
     ptx::Variable variable;
     std::string name = "dynamic_shared";
@@ -251,7 +258,7 @@ detail::PointerData KernelBuilder::dynamic_base(Site site) {
     variable.space = ptx::Space::Shared;
     variable.type = ptx::Type::b8;
     variable.linkage = ptx::Linkage::Extern;
-    variable.alignment = kAlignment;
+    variable.alignment = alignment;
     variable.dimensions.push_back(0);
     const auto index = static_cast<std::uint32_t>(module_.variables.size());
     module_.items.push_back({ptx::Item::Kind::Variable, index, {}, {}});
@@ -261,7 +268,7 @@ detail::PointerData KernelBuilder::dynamic_base(Site site) {
   }
   const ptx::Register base = symbol_address({dynamic_shared_}, site);
   transaction.keep();
-  return {this, base, 0, kAlignment};
+  return {this, base, 0, alignment};
 }
 
 ptx::Register KernelBuilder::new_address(bool narrow, Site site) {

@@ -50,6 +50,16 @@ std::vector<std::uint64_t> KernelDescription::default_values() const {
   return values;
 }
 
+bool KernelDescription::serves(const ptx::Target& target) const {
+  if (check_target_of == nullptr) return true;
+  try {
+    check_target_of(make_spec(default_values()).get(), target);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 std::string range_text(const ParameterInfo& info) {
   if (!info.words.empty()) return join_text(info.words, "|");
   const std::string range = format_text("{}..{}", info.min, info.max);
@@ -108,7 +118,8 @@ std::size_t parameter_index(const KernelDescription& kernel, std::string_view na
 
 std::size_t argument_index(const KernelDescription& kernel, std::string_view name) {
   const auto can_be_given = [](const ArgumentInfo& argument) {
-    return argument.role != ArgumentRole::Workspace && argument.role != ArgumentRole::Shape;
+    return argument.role != ArgumentRole::Workspace && argument.role != ArgumentRole::Shape &&
+           argument.role != ArgumentRole::TensorMap;
   };
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {

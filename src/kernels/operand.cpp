@@ -104,8 +104,8 @@ void refuse_overlap(std::string_view kernel, const OperandUse& output, const Ope
 }  // namespace
 
 std::string_view to_string(ArgumentRole role) noexcept {
-  constexpr std::string_view kNames[] = {"input",  "output", "in-out", "workspace",
-                                         "scalar", "shape",  "promise"};
+  constexpr std::string_view kNames[] = {"input",  "output", "in-out",  "workspace",
+                                         "scalar", "shape",  "promise", "tensor map"};
   return kNames[static_cast<std::size_t>(role)];
 }
 

@@ -4,6 +4,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
+#include "support/served_target.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::gates;
@@ -126,7 +127,7 @@ TEST_CASE("notes: of the library's kernels the strided GEMV has one, at its call
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);
-    const auto found = performance_notes(entry.build(values, ptx::target("sm_89")));
+    const auto found = performance_notes(entry.build(values, test::served_target(entry, "sm_89")));
     INFO(entry.name);
     // Blocks as stored are read in halves of words; a warp of gemm_naive reads two elements of A.
     if (entry.name == "dequantize" || entry.name == "repack" || entry.name == "gemm_naive") {

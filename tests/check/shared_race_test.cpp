@@ -5,6 +5,7 @@
 
 #include "ptxgen/kernels.hpp"
 #include "rule_snippets.hpp"
+#include "support/served_target.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -605,7 +606,7 @@ namespace {
 ptx::Module library_kernel(const KernelDescription& entry, std::string_view target) {
   std::vector<std::uint64_t> values;
   for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
-  return entry.build(values, *ptx::find_target(target));
+  return entry.build(values, test::served_target(entry, target));
 }
 
 }  // namespace

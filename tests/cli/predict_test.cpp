@@ -4,6 +4,7 @@
 
 #include "program.hpp"
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/kernels/attention/flash_predict.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -45,6 +46,22 @@ TEST_CASE("predict says what the library predicts of a described kernel") {
   CHECK(shown.at("error_band").at("worst") == predicted.error.worst);
   CHECK(shown.at("gpu_measured") == true);
   CHECK(json_of({"rmsnorm", "--gpu", "h200"}).at("gpu_measured") == false);
+}
+
+TEST_CASE("predict says what bounds attention on tensor cores, and how far to trust it") {
+  const json shown = json_of({"flash_attention_tensor_core", "-p", "queries=4096", "-p",
+                              "keys=4096", "-p", "head_size=128", "--gpu", "a100"});
+  FlashAttentionTensorCore kernel;
+  kernel.problem.queries = kernel.problem.keys = 4096;
+  kernel.problem.head_size = 128;
+  const FlashPrediction predicted = predict(kernel, *ptx::find_gpu("a100"));
+  CHECK(shown.at("us") == predicted.us);
+  CHECK(shown.at("bound_by") == predicted.bound_by);
+  CHECK(shown.at("terms").at("exp") == predicted.terms.exp);
+  CHECK(shown.at("error_band").at("worst") == 0.4);
+  CHECK(refused({"flash_attention", "--warm"}) ==
+        "ptxgen: predict: attention is predicted cold, as a node of a graph; leave out --warm and "
+        "--boundary");
 }
 
 TEST_CASE("predict gemv is the planner's first choice") {

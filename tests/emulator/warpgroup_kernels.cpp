@@ -24,6 +24,10 @@ void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint64_t bits, u
   std::memcpy(bytes.data() + at, &bits, count);
 }
 
+std::uint64_t element(const std::string& type, std::int64_t value, bool bits) {
+  return bits ? static_cast<std::uint64_t>(value) : encoded(type, value);
+}
+
 /// Row and column of register word `word`, element `e`, of d, as the PTX ISA's figure says.
 struct Place {
   unsigned row, column;
@@ -107,7 +111,7 @@ void put_accumulators(std::vector<std::uint8_t>& bytes, const WarpgroupCase& c,
     for (unsigned i = 0; i < c.n / 2; ++i) {
       const Place at = place_of_d(thread, i);
       put(bytes, base + std::size_t{thread} * c.registers() * 4 + i * width,
-          encoded(c.d, matrix.at(at.row, at.column)), width);
+          element(c.d, matrix.at(at.row, at.column), c.bits), width);
     }
   }
 }
@@ -124,7 +128,7 @@ void put_fragments(std::vector<std::uint8_t>& bytes, const WarpgroupCase& c, con
         const unsigned row = thread / 32 * 16 + lane / 4 + (r % 2 == 1 ? 8 : 0);
         const unsigned k = lane % 4 * per + (r >= 2 ? 4 * per : 0) + e;
         put(bytes, base + std::size_t{thread} * 16 + r * 4 + e * size,
-            encoded(c.a, matrix.at(row, k)), size);
+            element(c.a, matrix.at(row, k), c.bits), size);
       }
     }
   }
@@ -152,7 +156,7 @@ std::uint64_t descriptor(std::uint64_t start, std::uint64_t leading, std::uint64
 }
 
 SharedMatrix lay_out(const Matrix& matrix, const std::string& type, unsigned swizzle,
-                     bool transposed) {
+                     bool transposed, bool bits) {
   const unsigned size = bits_of(type) / 8;
   const unsigned per = 16 / size;  // elements of a piece
   SharedMatrix result;
@@ -179,7 +183,7 @@ SharedMatrix lay_out(const Matrix& matrix, const std::string& type, unsigned swi
       const std::size_t at =
           base + row * (swizzle == 0 ? 16 : swizzle) + within * 16 + x % per * size;
       const std::int64_t value = transposed ? matrix.at(x, line) : matrix.at(line, x);
-      put(result.bytes, at, encoded(type, value), size);
+      put(result.bytes, at, element(type, value, bits), size);
     }
   }
   result.bytes.resize(std::size_t{blocks} * groups * block_bytes);
@@ -199,8 +203,8 @@ Matrix run_warpgroup(const WarpgroupCase& c, const Matrix& a, const Matrix& b, c
                      std::uint64_t seed) {
   INFO(c.text());
   SharedMatrix left;
-  if (!c.a_in_registers) left = lay_out(a, c.a, c.swizzle, c.transpose_a);
-  const SharedMatrix right = lay_out(b, c.b, c.swizzle, c.transpose_b);
+  if (!c.a_in_registers) left = lay_out(a, c.a, c.swizzle, c.transpose_a, c.bits);
+  const SharedMatrix right = lay_out(b, c.b, c.swizzle, c.transpose_b, c.bits);
   std::vector<std::uint8_t> in = left.bytes;
   in.resize((in.size() + 1023) / 1024 * 1024);
   const std::size_t start_b = in.size();
@@ -241,7 +245,7 @@ Matrix run_warpgroup(const WarpgroupCase& c, const Matrix& a, const Matrix& b, c
       std::uint64_t bits = 0;
       std::memcpy(&bits, out.data() + std::size_t{thread} * c.registers() * 4 + i * width, width);
       const Place at = place_of_d(thread, i);
-      d.at(at.row, at.column) = decoded(c.d, bits);
+      d.at(at.row, at.column) = c.bits ? static_cast<std::int64_t>(bits) : decoded(c.d, bits);
     }
   }
   return d;

@@ -24,6 +24,7 @@ struct WarpgroupCase {
   bool negate_b = false;
   bool accumulate = true;
   bool saturate = false;
+  bool bits = false;  ///< matrices hold the bits of elements, not integers
 
   [[nodiscard]] unsigned element_bytes() const { return bits_of(a) / 8; }
   [[nodiscard]] unsigned k() const { return 32 / element_bytes(); }
@@ -50,7 +51,7 @@ struct SharedMatrix {
 /// Lays out a matrix of rows (along m or n) and k columns, as a copy engine would: rows of k, or,
 /// transposed, rows of m or n, one after another, `swizzle` bytes wide.
 [[nodiscard]] SharedMatrix lay_out(const Matrix& matrix, const std::string& type, unsigned swizzle,
-                                   bool transposed);
+                                   bool transposed, bool bits = false);
 
 /// Runs d = a b (+ c) on a block of one warpgroup; the findings must be none. b has n rows.
 [[nodiscard]] Matrix run_warpgroup(const WarpgroupCase& c, const Matrix& a, const Matrix& b,

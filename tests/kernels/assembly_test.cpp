@@ -14,6 +14,7 @@ TEST_CASE("every kernel assembles for every target, without spills") {
   if (!assembler.available())
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   std::size_t assembled = 0;
+  std::size_t not_served = 0;
   std::size_t first = 0;
   for (const KernelDescription& entry : catalog()) {
     std::size_t number = first++;
@@ -23,6 +24,10 @@ TEST_CASE("every kernel assembles for every target, without spills") {
     for (const ptx::Target& target : ptx::targets()) {
       // Every day a third of them: each kernel, and each target, has some.
       if (!test::full() && number++ % 3 != 0) continue;
+      if (!entry.serves(target)) {
+        ++not_served;
+        continue;
+      }
       INFO(entry.name << " for " << target.name);
       AssembleOptions options;
       options.target = target.name;
@@ -33,11 +38,13 @@ TEST_CASE("every kernel assembles for every target, without spills") {
       CHECK(result.spill_loads == 0);
       CHECK(result.kernels[0].stack == 0);
       CHECK(result.registers > 0);
-      CHECK(result.registers <=
-            (entry.name == "gemv" || entry.name.substr(0, 4) == "gemm" ? 255u : 128u));
+      const bool tensor_cores =
+          entry.name.substr(0, 4) == "gemm" || entry.name == "flash_attention_tensor_core";
+      CHECK(result.registers <= (entry.name == "gemv" || tensor_cores ? 255u : 128u));
       CHECK(result.kernels[0].shared >= (entry.name == "gemv_coalesced" ? 1024u : 0u));
       ++assembled;
     }
   }
-  CHECK(assembled >= catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 3)));
+  CHECK(assembled + not_served >=
+        catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 3)));
 }

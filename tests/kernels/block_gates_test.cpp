@@ -9,6 +9,7 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
+#include "support/served_target.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -202,7 +203,7 @@ TEST_CASE("the cases of every kernel pass gates without a warning") {
         split = split || (entry.parameters[i].name == "splits" && values[i] > 1);
       }
       if (split) continue;
-      CHECK(complaints(entry.build(values, ptx::target("sm_90"))) == "");
+      CHECK(complaints(entry.build(values, test::served_target(entry, "sm_90"))) == "");
       ++kernels;
     }
   }

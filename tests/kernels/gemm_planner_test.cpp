@@ -1,4 +1,5 @@
 // tests/kernels/gemm_planner_test.cpp - which kernel the family takes, and its predicted time
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -36,10 +37,21 @@ TEST_CASE("one row is a GEMV, few rows a batched one, more go to tensor cores") 
   CHECK(few.reason.starts_with("4 rows: the batched GEMV, "));
   problem.m = 1024;
   const ChosenKernel many = chosen(rig, problem);
-  CHECK(many.kernel->name == "gemm_mma");
-  CHECK(many.implementation == "mma");
+  CHECK(many.kernel->name == "gemm_wgmma");
+  CHECK(many.implementation == "wgmma");
   INFO(many.reason);
-  CHECK(many.reason.starts_with("auto: fastest plan, gemm_mma "));
+  CHECK(many.reason.starts_with("auto: fastest plan, gemm_wgmma "));
+  // Rows that tensor maps cannot take.
+  GemmProblem odd = problem;
+  odd.ldb = 4100;
+  const ChosenKernel unaligned = chosen(rig, odd);
+  CHECK(unaligned.kernel->name == "gemm_mma");
+  CHECK(unaligned.reason.starts_with("auto: fastest plan, gemm_mma "));
+  GemmOperands at;
+  at.a.address = 256;
+  at.b.address = 264;
+  at.c.address = 256;
+  CHECK(rig.launcher.choose(problem, at).kernel->name == "gemm_mma");
   // What a GEMV or a batched one cannot compute.
   problem.m = 4;
   problem.bias = true;
@@ -67,23 +79,46 @@ TEST_CASE("matmul of several rows is one launch, and the record says of what and
   CHECK(read(c) == std::vector<float>{201, 2010, 403, 4030, 605, 6050});
 }
 
+namespace {
+
+void print(const GemmProblem& problem, const char* name, const GemmCandidate& one, double reached) {
+  const GemmPrediction& p = one.prediction;
+  std::printf(
+      "%s on %s: %s, %.1f us +- %.0f %%, %.0f TFLOP/s, %.1f %% of peak, %.1f %% of what is "
+      "reached, bound by %s\n",
+      to_text(problem).c_str(), name, to_text(one.kernel).c_str(), p.us, 100 * p.error.worst,
+      p.tflops, 100 * p.share_of_peak, 100 * p.tflops / reached, std::string(p.bound_by).c_str());
+}
+
+}  // namespace
+
 TEST_CASE("large products are bound by the tensor cores, and predicted at their known shares") {
   std::printf("f16, f32 sums\n");
-  for (const GemmProblem& problem : {GemmProblem{.m = 4096, .n = 4096, .k = 4096},
-                                     GemmProblem{.m = 8192, .n = 8192, .k = 512}}) {
+  for (const GemmProblem& problem :
+       {GemmProblem{.m = 4096, .n = 4096, .k = 4096},
+        GemmProblem{.m = 8192, .n = 8192, .k = 512, .c = ElementType::f16}}) {
     for (const char* name : {"h100", "h200", "a100", "rtx4090"}) {
-      const GemmCandidate best = rank_gemm_plans(problem, gpu(name)).front();
-      const GemmPrediction& p = best.prediction;
+      const std::vector<GemmCandidate> ranking = rank_gemm_plans(problem, gpu(name));
       const TensorRates rates = tensor_rates(gpu(name), problem.type);
-      std::printf(
-          "%s on %s: %s, %.1f us +- %.0f %%, %.0f TFLOP/s, %.1f %% of peak, %.1f %% of what "
-          "mma.sync reaches, bound by %s\n",
-          to_text(problem).c_str(), name, to_text(best.kernel).c_str(), p.us, 100 * p.error.worst,
-          p.tflops, 100 * p.share_of_peak, 100 * p.tflops / rates.mma_tflops(),
-          std::string(p.bound_by).c_str());
-      CHECK(p.tflops <= rates.mma_tflops());
-      CHECK(p.tflops >= 0.7 * rates.mma_tflops());
-      if (problem.k == 4096) CHECK(p.bound_by == "tensor");
+      const bool wgmma = rates.wgmma_share != 0;
+      if (wgmma) {
+        const GemmCandidate& best = ranking.front();
+        REQUIRE(std::holds_alternative<GemmWgmma>(best.kernel));
+        const double reached = rates.peak_tflops * rates.wgmma_share;
+        print(problem, name, best, reached);
+        CHECK(best.prediction.bound_by == "tensor");
+        CHECK(best.prediction.tflops <= reached);
+        CHECK(best.prediction.tflops >= 0.93 * reached);
+        CHECK(best.prediction.share_of_peak >= (problem.k == 4096 ? 0.8 : 0.78));
+      }
+      const auto mma = std::ranges::find_if(ranking, [](const GemmCandidate& one) {
+        return std::holds_alternative<GemmMma>(one.kernel);
+      });
+      REQUIRE(mma != ranking.end());
+      print(problem, name, *mma, rates.mma_tflops());
+      CHECK(mma->prediction.tflops <= rates.mma_tflops());
+      CHECK(mma->prediction.tflops >= 0.7 * rates.mma_tflops());
+      if (problem.k == 4096) CHECK(mma->prediction.bound_by == "tensor");
     }
   }
   // Datasheets: dense f16 with sums in f32.
@@ -108,6 +143,10 @@ TEST_CASE("every ranked plan fits its GPU, and the order is that of the times") 
         if (i > 0) CHECK(candidate.prediction.us > ranking[i - 1].prediction.us * 0.99);
         if (const auto* mma = std::get_if<GemmMma>(&candidate.kernel)) {
           CHECK_NOTHROW(check(*mma, ptx::target(one.target)));
+        }
+        if (const auto* wgmma = std::get_if<GemmWgmma>(&candidate.kernel)) {
+          CHECK(one.target == "sm_90a");
+          CHECK_NOTHROW(check(*wgmma, ptx::target(one.target)));
         }
       }
     }

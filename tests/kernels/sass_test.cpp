@@ -122,12 +122,17 @@ TEST_CASE("kernels of the catalog: what the PTX has in flight, the machine code 
       if (!test::full() && name != everyday) continue;
       INFO(kernel.name << " on " << name);
       const ptx::Gpu& gpu = *ptx::find_gpu(name);
+      if (!kernel.serves(ptx::target(gpu.target))) continue;
       const std::vector<std::uint64_t> values = kernel.default_values();
       const SassSummary summary =
           tools.summary(kernel.build(values, ptx::target(gpu.target)), kernel.name);
       const LaunchWork work = launch_work(kernel, values, gpu);
+      // A kernel without plain loads has asynchronous copies in their place.
+      const SassLoop* const loop = summary.main_loop();
+      const std::uint32_t copied = loop != nullptr ? loop->copied_bytes : 0;
       CHECK(summary.spills == 0);
-      CHECK(summary.in_flight.bytes >= static_cast<std::uint32_t>(work.bytes_in_flight));
+      CHECK(std::max(summary.in_flight.bytes, copied) >=
+            static_cast<std::uint32_t>(work.bytes_in_flight));
       ++pairs;
     }
   }

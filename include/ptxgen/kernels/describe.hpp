@@ -28,7 +28,7 @@ struct KernelDoc {
 ///   `static ErrorBound bound(const K&)`
 ///   `static constexpr K cases[]`                      shapes for tests
 /// and, where a kernel has more to say, `key`, `workspace`, `check`, `check_target`,
-/// `implementation`, `may_start_early`, `family`, and
+/// `implementation`, `may_start_early`, `family`, `needs_specific_target` (a constant), and
 ///   `static void host(const K&, const Operands&, const HostRun&)`  the kernel on the host.
 ///
 /// A batched kernel with a single-row twin also has
@@ -199,6 +199,7 @@ struct ArgumentRow {
   RepackedRows (*rows)(const K&) = nullptr;
   std::uint64_t (*bits)(const K&, const Operands&) = nullptr;
   void (*set)(Operands&, double) = nullptr;
+  TensorMapUse (*map)(const K&, const Operands&) = nullptr;
 
   [[nodiscard]] static constexpr ArgumentRow input(std::string_view name, Memory memory,
                                                    OperandType<K> type, ElementCount<K> elements,
@@ -239,6 +240,14 @@ struct ArgumentRow {
     ArgumentRow row;
     row.info = named(name, ArgumentRole::Shape, "the parameter of that name", type);
     row.bits = [](const K& spec, const Operands&) { return bits_of(spec.*kMember); };
+    return row;
+  }
+  /// A map of an operand for tensor copies (`tensor_map_param`), encoded at the launch.
+  [[nodiscard]] static constexpr ArgumentRow tensor_map(
+      std::string_view name, TensorMapUse (*of)(const K&, const Operands&), std::string_view doc) {
+    ArgumentRow row;
+    row.info = named(name, ArgumentRole::TensorMap, doc);
+    row.map = of;
     return row;
   }
   /// What the caller promises; not passed to the kernel.
@@ -292,6 +301,7 @@ struct ArgumentRow {
   /// Size in the argument block, bytes; 0: not passed.
   [[nodiscard]] constexpr std::uint32_t size() const noexcept {
     if (info.role == ArgumentRole::Promise) return 0;
+    if (info.role == ArgumentRole::TensorMap) return kTensorMapBytes;
     if (info.scalar == ptx::Type::none || info.scalar == ptx::Type::u64) return 8;
     return 4;
   }
@@ -352,7 +362,7 @@ struct ArgumentRow {
 // From Describe<K> to a KernelDescription -------------------------------------------------------
 
 /// Bytes of the longest argument block.
-inline constexpr std::size_t kMaxArgumentBytes = 256;
+inline constexpr std::size_t kMaxArgumentBytes = 512;
 
 namespace detail {
 
@@ -381,11 +391,27 @@ struct Traits {
     std::uint32_t end = 0;
     for (std::size_t i = 0; i < kArguments; ++i) {
       const std::uint32_t size = D::arguments[i].size();
-      if (size != 0) end = (end + size - 1) / size * size;
+      const std::uint32_t alignment = size < kTensorMapAlignment ? size : kTensorMapAlignment;
+      if (size != 0) end = (end + alignment - 1) / alignment * alignment;
       offsets[i] = end;
       end += size;
     }
     offsets[kArguments] = end;
+    return offsets;
+  }();
+
+  static constexpr std::size_t kMaps = [] {
+    std::size_t count = 0;
+    for (const auto& row : D::arguments) count += row.map != nullptr ? 1 : 0;
+    return count;
+  }();
+  /// Offsets of the tensor maps in the argument block.
+  static constexpr auto kMapOffsets = [] {
+    std::array<std::uint32_t, kMaps> offsets{};
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kArguments; ++i) {
+      if (D::arguments[i].map != nullptr) offsets[at++] = kOffsets[i];
+    }
     return offsets;
   }();
 
@@ -557,6 +583,11 @@ struct Traits {
                        std::byte* block, std::index_sequence<I...>) {
     const auto put = [&](const ArgumentRow<K>& row, std::uint32_t at) {
       if (row.size() == 0) return;
+      if (row.map != nullptr) {
+        const TensorMapUse use = row.map(spec, operands);
+        std::memcpy(block + at, &use, sizeof use);
+        return;
+      }
       std::uint64_t value = workspace;
       if (row.memory != nullptr) value = (operands.*row.memory).address;
       if (row.bits != nullptr) value = row.bits(spec, operands);
@@ -670,6 +701,10 @@ struct Traits {
     d.name_hash = name_hash(D::text.name);
     d.type = &kTypeTag<K>;
     d.block_bytes = kOffsets[kArguments];
+    d.tensor_maps = kMapOffsets;
+    if constexpr (requires { D::needs_specific_target; }) {
+      d.needs_specific = D::needs_specific_target;
+    }
     d.check_of = check;
     if constexpr (requires(const K& k, const ptx::Target& t) { D::check_target(k, t); }) {
       d.check_target_of = [](const void* k, const ptx::Target& t) { D::check_target(of(k), t); };

@@ -45,6 +45,23 @@ struct ArgumentInfo {
   bool optional = false;  ///< some shapes have no such operand
 };
 
+/// What a tensor map says of an operand (cuTensorMapEncodeTiled), dimension 0 first, which is the
+/// contiguous one. What is out of bounds is copied as zeros.
+struct TensorMapUse {
+  std::uint64_t address = 0;               ///< a multiple of 16
+  std::array<std::uint64_t, 5> extents{};  ///< elements of each dimension
+  /// Bytes from one index of dimension i + 1 to the next, multiples of 16 below 2^40.
+  std::array<std::uint64_t, 4> strides{};
+  std::array<std::uint32_t, 5> box{};  ///< elements of a copy, 1 to 256 of each dimension
+  std::uint8_t rank = 2;               ///< 1 to 5
+  std::uint8_t swizzle = 128;          ///< bytes: 0, 32, 64 or 128
+  ElementType type = ElementType::f16;
+};
+/// Bytes of an encoded map in an argument block, and their alignment.
+inline constexpr std::uint32_t kTensorMapBytes = 128;
+inline constexpr std::uint32_t kTensorMapAlignment = 64;
+static_assert(sizeof(TensorMapUse) <= kTensorMapBytes);
+
 /// What is in an operand of repacked rows, whose elements are bytes: blocks of that type, in rows
 /// of `columns` values as `repack_row` writes them. 0: the operand is not repacked.
 struct RepackedRows {
@@ -152,6 +169,9 @@ struct ChoiceRequest {
   /// Receives why a measured plan is not used. Not null.
   void (*warn)(const void* user, const std::string& message) = nullptr;
   const void* user = nullptr;
+  /// The device's architecture-specific target ("sm_90a"), for kernels that `target` cannot run;
+  /// null: none.
+  const ptx::Target* specific = nullptr;
 };
 
 /// The kernel that serves a call of a family, or a routine of another library.
@@ -271,6 +291,10 @@ struct KernelDescription {
   OperandUse (*use_of)(const void* spec, const void* operands, std::size_t i) = nullptr;
   /// The bits of argument `i` that are passed to the kernel; 0 unless a scalar or a shape.
   std::uint64_t (*bits_of)(const void* spec, const void* operands, std::size_t i) = nullptr;
+  /// Where tensor maps are in the argument block. `pack_of` leaves a `TensorMapUse` there, which
+  /// the launcher replaces by the encoded map.
+  std::span<const std::uint32_t> tensor_maps;
+  bool needs_specific = false;  ///< runs on architecture-specific targets ("sm_90a") alone
 
   [[nodiscard]] ptx::Module build(std::span<const std::uint64_t> values,
                                   const ptx::Target& target) const {
@@ -282,6 +306,8 @@ struct KernelDescription {
     return cost_of(make_spec(values).get());
   }
   [[nodiscard]] std::vector<std::uint64_t> default_values() const;
+  /// Whether the target can run the kernel in its default shape.
+  [[nodiscard]] bool serves(const ptx::Target& target) const;
 };
 
 /// A call of a kernel that is known at run time only.

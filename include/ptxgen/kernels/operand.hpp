@@ -58,8 +58,9 @@ enum class ArgumentRole : std::uint8_t {
   Scalar,     ///< a number passed at the launch
   Shape,      ///< a parameter of the kernel that its code takes at run time
   Promise,    ///< not passed to the kernel: what the caller promises about the launch
+  TensorMap,  ///< a map of an operand for tensor copies, encoded by the launcher
 };
-/// "input", "output", "in-out", "workspace", "scalar", "shape", "promise"
+/// "input", "output", "in-out", "workspace", "scalar", "shape", "promise", "tensor map"
 [[nodiscard]] std::string_view to_string(ArgumentRole role) noexcept;
 [[nodiscard]] constexpr bool is_memory(ArgumentRole role) noexcept {
   return role <= ArgumentRole::InOut;

@@ -2,9 +2,11 @@
 #include "check/shared_race/accesses.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "ptx/vector_elements.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -88,8 +90,51 @@ bool is_strong(const Instruction& s, std::string_view mnemonic) {
   return order != Modifier::none && order != Modifier::weak;
 }
 
-/// Sets the fields that depend on the kind of instruction.
-void describe(const Function& function, const Instruction& s, SharedAccess& access) {
+/// The numbers of `m16n16k16`.
+std::array<std::uint32_t, 3> sizes_of(const Instruction& s) {
+  std::string_view text = name(s.get(Field::MatrixShape));
+  std::array<std::uint32_t, 3> sizes{};
+  for (std::uint32_t& size : sizes) {
+    if (text.empty()) break;
+    text.remove_prefix(1);  // m, n, k
+    size = take_number<std::uint32_t>(text).value_or(0);
+  }
+  return sizes;
+}
+
+/// The rectangle that wmma.load or wmma.store accesses: rows, or columns of a column-major matrix,
+/// that are the stride apart, which is the third operand or the length of a row.
+void describe_matrix(const Function& function, const Instruction& s, SharedAccess& access,
+                     std::uint32_t number) {
+  constexpr std::uint32_t kMaxStride = 1u << 20;
+  const auto is = [&](Modifier word) { return std::ranges::count(s.modifiers, word) != 0; };
+  const auto [m, n, k] = sizes_of(s);
+  const std::uint32_t down = is(Modifier::b) ? k : m;
+  const std::uint32_t across = is(Modifier::a) ? k : n;
+  const bool columns = is(Modifier::col);
+  const std::uint32_t length = columns ? down : across;
+  const auto operands = function.operands_of(s);
+  std::uint64_t stride = length;
+  if (operands.size() > 2) {
+    const bool known = operands[2].kind == OperandKind::Integer && operands[2].value < kMaxStride;
+    access.anywhere = !known;
+    stride = known ? operands[2].value : 0;
+  }
+  access.rows = columns ? across : down;
+  access.bytes = length * bits(s.type()) / 8;
+  access.pitch = static_cast<std::uint32_t>(stride * bits(s.type()) / 8);
+  access.first_lane = number % 32;
+  if (access.rows == 0 || access.rows > 32 || access.anywhere) {
+    access.anywhere = true;
+    access.rows = 0;
+    return;
+  }
+  access.lanes = std::rotl(~0u >> (32 - access.rows), static_cast<int>(access.first_lane));
+}
+
+/// Sets the fields that depend on the kind of instruction. `before`: the matrices ahead of it.
+void describe(const Function& function, const Instruction& s, SharedAccess& access,
+              std::uint32_t before) {
   const std::string_view mnemonic = info(s.op).mnemonic;
   access.strong = is_strong(s, mnemonic);
   access.bytes = bytes(s.type()) * vector_elements(s);
@@ -112,6 +157,8 @@ void describe(const Function& function, const Instruction& s, SharedAccess& acce
     access.bytes = 8;
     // Uses of an mbarrier are ordered by it; its initialization is an ordinary write.
     access.strong = s.op != Op::mbarrier_init && s.op != Op::mbarrier_inval;
+  } else if (mnemonic == "wmma") {
+    describe_matrix(function, s, access, before);
   } else if (mnemonic != "ld" && mnemonic != "st" && mnemonic != "atom" && mnemonic != "red" &&
              mnemonic != "ldu") {
     access.anywhere = true;
@@ -186,7 +233,9 @@ std::vector<SharedAccess> SharedAccesses::of(const Function& function) const {
       const bool copies = row.mnemonic == "cp";
       access.reads = has(row.flags, Flag::ReadsMemory) && (!copies || number == 2);
       access.writes = has(row.flags, Flag::WritesMemory) && (!copies || number == 1);
-      describe(function, s, access);
+      const auto matrices = std::ranges::count_if(
+          accesses, [](const SharedAccess& earlier) { return earlier.rows != 0; });
+      describe(function, s, access, static_cast<std::uint32_t>(matrices));
       accesses.push_back(access);
     }
   }

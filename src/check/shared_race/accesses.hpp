@@ -30,6 +30,17 @@ struct SharedAccess {
   bool anywhere = false;
   std::uint32_t bytes = 0;  ///< of each thread, from its address on
   std::uint32_t lanes = 0xffffffffu;
+  /// Of wmma.load and wmma.store: adjacent elements, `bytes` each, `pitch` bytes apart; 0: no such
+  /// matrix. Which lane accesses which element is not specified. The rows are dealt to the lanes of
+  /// the warp from `first_lane` on, which is another one for each matrix of the function: no lane
+  /// has the same row of two matrices, which would hide that the warp accesses it twice.
+  std::uint32_t rows = 0;
+  std::uint32_t pitch = 0;
+  std::uint32_t first_lane = 0;
+  /// What is added to the address in a thread.
+  [[nodiscard]] std::int64_t offset(std::uint32_t thread) const noexcept {
+    return std::int64_t{(thread - first_lane) % 32} * pitch;
+  }
   [[nodiscard]] bool conflicts(const SharedAccess& other) const noexcept {
     return (writes || other.writes) && !(strong && other.strong);
   }

@@ -298,7 +298,8 @@ class ShapeCheck {
 
   [[nodiscard]] bool only_stores(std::uint32_t access) const {
     const SharedAccess& x = accesses_[access];
-    return x.writes && !x.reads && !x.anywhere && x.done == SharedAccess::Done::AtOnce &&
+    return x.writes && !x.reads && !x.anywhere && x.rows == 0 &&
+           x.done == SharedAccess::Done::AtOnce &&
            facts_.function().body[x.statement].operand_count >= 2;
   }
 

@@ -276,6 +276,11 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
                         of_block.conditions.end());
   if (!access.anywhere || access.bytes != 0)
     out.address = computed(affine_.of(access.statement, function.operands_of(s)[access.operand]));
+  if (access.rows != 0) {
+    for (std::uint32_t t = 0; t < out.address.values.size(); ++t) {
+      out.address.values[t] += access.offset(t);
+    }
+  }
   // Only a generic address may point outside the window.
   if (space_of(s.get(Field::Space)) != Space::Generic) out.address.elsewhere = false;
   // Addresses of the window fit 32 bits, whatever register holds them.

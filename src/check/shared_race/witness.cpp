@@ -125,7 +125,9 @@ void Witnesses::record(Run& run, std::uint32_t statement, std::vector<Event>& ev
   const Instruction& s = function.body[statement];
   for (std::uint32_t i = first_access_[statement]; i < first_access_[statement + 1]; ++i) {
     const SharedAccess& access = accesses_[i];
-    if (access.anywhere || (access.lanes >> (run.thread % 32) & 1u) == 0) continue;
+    // Which lane accesses an element of a wmma matrix is not specified.
+    if (access.anywhere || access.rows != 0 || (access.lanes >> (run.thread % 32) & 1u) == 0)
+      continue;
     const auto operands = function.operands_of(s);
     const Bits at = address(run, operands[access.operand]);
     if (!at) continue;

@@ -35,7 +35,8 @@ nlohmann::json as_json(const GemmCandidate& candidate) {
             {"shared", p.terms.shared},
             {"latency", p.terms.latency},
             {"l2", p.terms.l2},
-            {"dram", p.terms.dram}}},
+            {"dram", p.terms.dram},
+            {"outputs", p.terms.outputs}}},
           {"error_band", to_json(p.error)}};
 }
 
@@ -44,7 +45,7 @@ nlohmann::json as_json(const GemmCandidate& candidate) {
 bool is_gemm(const KernelDescription& kernel) noexcept {
   return kernel.type == kDescription<GemmProblem>.type ||
          kernel.type == kDescription<GemmMma>.type || kernel.type == kDescription<GemmTiled>.type ||
-         kernel.type == kDescription<GemmNaive>.type;
+         kernel.type == kDescription<GemmNaive>.type || kernel.type == kDescription<GemmWgmma>.type;
 }
 
 GemmCandidate gemm_candidate(const KernelDescription& kernel, const void* spec,
@@ -55,6 +56,10 @@ GemmCandidate gemm_candidate(const KernelDescription& kernel, const void* spec,
   if (const auto* mma = as<GemmMma>(kernel, spec)) {
     check(*mma, ptx::target(gpu.target));
     return of(*mma);
+  }
+  if (const auto* wgmma = as<GemmWgmma>(kernel, spec)) {
+    check(*wgmma, ptx::target(gpu.target));
+    return of(*wgmma);
   }
   if (const auto* tiled = as<GemmTiled>(kernel, spec)) return of(*tiled);
   if (const auto* naive = as<GemmNaive>(kernel, spec)) return of(*naive);

@@ -14,6 +14,7 @@
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/text_table.hpp"
+#include "ptxgen/kernels/attention/flash_predict.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/count.hpp"
@@ -176,6 +177,34 @@ Predicted predicted_gemm(const LibraryKernel& chosen, const ErasedValue& spec, c
   return result;
 }
 
+// Attention of many queries, by the kernel that is named.
+template <class K>
+Predicted predicted_flash(const LibraryKernel& chosen, const K& kernel, const ptx::Gpu& gpu,
+                          const PredictOptions& how) {
+  if (how.warm || how.boundary != Boundary::Graph) {
+    throw UsageError(
+        "predict: attention is predicted cold, as a node of a graph; leave out --warm and "
+        "--boundary");
+  }
+  const FlashPrediction prediction = predict(kernel, gpu);
+  const FlashTerms& terms = prediction.terms;
+  Predicted result;
+  result.subject = format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, &kernel));
+  result.us = prediction.us;
+  result.terms = {{"launch", terms.launch}, {"tensor", terms.tensor},   {"exp", terms.exp},
+                  {"shared", terms.shared}, {"latency", terms.latency}, {"l2", terms.l2},
+                  {"dram", terms.dram}};
+  result.bound_by = prediction.bound_by;
+  result.error = prediction.error;
+  result.work = format_text(
+      "tile {}: {}, {} on an SM, {:.1f} TFLOP/s{}", kernel.shape().name,
+      count_text(prediction.blocks, "block"), prediction.blocks_per_sm, prediction.tflops,
+      prediction.share_of_peak == 0
+          ? std::string()
+          : format_text(", {:.1f} % of the tensor cores' peak", 100 * prediction.share_of_peak));
+  return result;
+}
+
 nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu,
                        const PredictArguments& options) {
   nlohmann::json terms = nlohmann::json::object();
@@ -223,6 +252,13 @@ Predicted predicted(const PredictArguments& options, const ptx::Gpu& gpu) {
   }
   const LibraryKernel chosen = library_kernel(options.kernel, options.settings);
   const ErasedValue spec = chosen.entry->make_spec(chosen.values);
+  if (chosen.entry->type == kDescription<FlashAttention>.type) {
+    return predicted_flash(chosen, *static_cast<const FlashAttention*>(spec.get()), gpu, how);
+  }
+  if (chosen.entry->type == kDescription<FlashAttentionTensorCore>.type) {
+    return predicted_flash(chosen, *static_cast<const FlashAttentionTensorCore*>(spec.get()), gpu,
+                           how);
+  }
   if (is_gemm(*chosen.entry)) return predicted_gemm(chosen, spec, gpu, how);
   return predicted(format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get())),
                    launch_work(*chosen.entry, chosen.values, gpu), gpu, how);

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kGemv = "gemv";
 constexpr std::string_view kBatched = "batched_gemv";
-constexpr std::string_view kNames[] = {kAuto, "mma", "tiled", "naive", kGemv, kBatched};
+constexpr std::string_view kNames[] = {kAuto, "mma", "tiled", "naive", "wgmma", kGemv, kBatched};
 constexpr std::uint32_t kBatchedPass = 8;  // rows for which the batched GEMV reads the matrix once
 
 [[noreturn]] void refuse(std::string message) {
@@ -163,7 +163,9 @@ KernelChoice with_plan(const GemmCandidate& candidate, std::string_view wanted) 
 
 // The first plan of that kind.
 GemmCandidate ranked(const GemmProblem& problem, const ChoiceRequest& request) {
-  for (GemmCandidate& candidate : rank_gemm_plans(problem, request.gpu)) {
+  ptx::Gpu gpu = request.gpu;
+  if (request.specific != nullptr) gpu.target = request.specific->name;
+  for (GemmCandidate& candidate : rank_gemm_plans(problem, gpu)) {
     const bool wanted =
         request.implementation == kAuto || request.implementation == name_of(candidate.kernel);
     if (!wanted) continue;

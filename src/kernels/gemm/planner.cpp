@@ -16,8 +16,9 @@ constexpr std::uint32_t kStages[] = {2, 3, 4};
 constexpr std::uint32_t kSplits[] = {1, 2, 4, 8, 16};
 
 std::uint64_t shared_of(const GemmKernel& kernel) {
-  const auto* mma = std::get_if<GemmMma>(&kernel);
-  return mma == nullptr ? 0 : mma->shared_bytes();
+  if (const auto* mma = std::get_if<GemmMma>(&kernel)) return mma->shared_bytes();
+  if (const auto* wgmma = std::get_if<GemmWgmma>(&kernel)) return wgmma->shared_bytes();
+  return 0;
 }
 
 // Times as powers of 1 + kTie: equal numbers are a tie, and the order is one.
@@ -44,6 +45,25 @@ void add(std::vector<GemmCandidate>& all, const Kernel& kernel, const ptx::Gpu& 
   all.push_back(std::move(candidate));
 }
 
+// As many stages as fit; clusters first, which read less from the L2; blocks that stay where there
+// is more than a tile for each.
+void add_wgmma(std::vector<GemmCandidate>& all, const GemmProblem& problem, const ptx::Gpu& gpu) {
+  const ptx::Target& target = ptx::target(gpu.target);
+  for (const Word<WgmmaTile>& tile : detail::kWgmmaTileWords) {
+    for (std::uint32_t stages = 6; stages >= 3; --stages) {
+      for (const std::uint32_t cluster : {2u, 1u}) {
+        GemmWgmma kernel{problem, tile.value, stages, cluster};
+        if (!serves(kernel, target) || kernel.shared_bytes() > gpu.shared_per_block) continue;
+        add(all, kernel, gpu);
+        kernel.blocks = gpu.sms / cluster * cluster;
+        if (problem.batch == 1 && kernel.tiles() > kernel.blocks && serves(kernel, target)) {
+          add(all, kernel, gpu);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx::Gpu& gpu) {
@@ -59,6 +79,7 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
       }
     }
   }
+  if (gpu.target == "sm_90a") add_wgmma(all, problem, gpu);
   for (const Word<std::uint32_t>& tile : kGemmSquareTiles) {
     add(all, GemmTiled{problem, tile.value}, gpu);
   }
@@ -78,6 +99,12 @@ std::string to_text(const GemmKernel& kernel) {
   }
   if (const auto* tiled = std::get_if<GemmTiled>(&kernel)) {
     return format_text("gemm_tiled {}x{}", tiled->tile, tiled->tile);
+  }
+  if (const auto* wgmma = std::get_if<GemmWgmma>(&kernel)) {
+    std::string plan = format_text("gemm_wgmma {}, {} stages", wgmma->shape().name, wgmma->stages);
+    if (wgmma->cluster != 1) plan += format_text(", clusters of {}", wgmma->cluster);
+    if (wgmma->blocks != 0) plan += format_text(", {} blocks", wgmma->blocks);
+    return plan;
   }
   return "gemm_naive";
 }

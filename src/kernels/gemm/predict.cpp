@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kSharedBytesPerClock = 128;  // of an SM
 constexpr double kFmaPerClock = 128;          // f32, of an SM
+constexpr double kStoredBytesPerClock = 64;   // from an SM to the L2
 
 // Stores, fence, ticket, loads: as of GEMV plans.
 constexpr double kTicketUs = 1.5;
@@ -40,27 +41,26 @@ double tiles_of(std::uint32_t outputs, std::uint32_t tile) {
 struct Work {
   double tiles_m = 1, tiles_n = 1;
   double tile_m = 1, tile_n = 1;
-  double terms = 1;         ///< of a sum, with those that fill the last step
-  double steps = 1;         ///< one after another
-  double shared_bytes = 0;  ///< of a block, through shared memory
-  double splits = 1;        ///< blocks that share a tile
-  double ahead = 1;         ///< steps that are on their way
-  double pass_seconds = 0;  ///< arithmetic of one tile on an SM of its own
+  double terms = 1;           ///< of a sum, with those that fill the last step
+  double steps = 1;           ///< one after another
+  double shared_bytes = 0;    ///< of a block, through shared memory
+  double splits = 1;          ///< blocks that share a tile
+  double cluster = 1;         ///< blocks that share columns of B by multicast
+  double workers = 0;         ///< blocks that compute all tiles; 0: a block for each
+  double output_seconds = 0;  ///< of a tile's outputs, where no other block multiplies meanwhile
+  double ahead = 1;           ///< steps that are on their way
+  double pass_seconds = 0;    ///< arithmetic of one tile on an SM of its own
   ptx::BlockNeeds needs;
 };
 
 std::string_view largest(const GemmTerms& terms) {
   const std::pair<double, std::string_view> all[] = {
-      {terms.tensor, "tensor"}, {terms.dram, "dram"},       {terms.l2, "l2"},
-      {terms.shared, "shared"}, {terms.latency, "latency"}, {terms.launch, "launch"}};
+      {terms.tensor, "tensor"},  {terms.dram, "dram"},       {terms.l2, "l2"},
+      {terms.shared, "shared"},  {terms.latency, "latency"}, {terms.launch, "launch"},
+      {terms.outputs, "outputs"}};
   return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
-}
-
-// Where that of a reader was not published, the lower rate of a copy.
-double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) {
-  return std::max(gpu.measured.l2_read_bytes_per_clock * gpu.clock_mhz * 1e-3, rates.l2_gb_per_s);
 }
 
 // Bytes from DRAM: A and C once; B once, or if it does not fit the L2 beside a group of rows of A,
@@ -80,8 +80,10 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
                          double peak_tflops) {
   const GpuRates rates = rates_of(gpu);
   const double blocks = work.tiles_m * work.tiles_n * p.batch * work.splits;
-  const double on_busiest = std::ceil(blocks / gpu.sms);
-  const double clock = gpu.clock_mhz * 1e6;
+  const double on_busiest = std::ceil(blocks / (work.workers == 0 ? gpu.sms : work.workers));
+  // Under products an SM has the clock at which their rate is counted.
+  const bool products = peak_tflops != 0 && gpu.tensor.clock_mhz != 0;
+  const double clock = (products ? gpu.tensor.clock_mhz : gpu.clock_mhz) * 1e6;
   GemmPrediction prediction;
   prediction.blocks = static_cast<std::uint64_t>(blocks);
   prediction.blocks_per_sm = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
@@ -94,8 +96,9 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
   terms.latency =
       std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
-  const double term_bytes = work.tile_m * bytes(p.type) + work.tile_n * value_bytes_b(p);
-  terms.l2 = blocks * term_bytes * work.terms / l2_read_gb_per_s(gpu, rates) * 1e-3;
+  const double term_bytes =
+      work.tile_m * bytes(p.type) + work.tile_n / work.cluster * value_bytes_b(p);
+  terms.l2 = blocks * term_bytes * work.terms / model::l2_read_gb_per_s(gpu, rates) * 1e-3;
   const KernelCost cost = detail::gemm_cost(p);
   const double written = static_cast<double>(cost.bytes_written);
   const double dram = dram_bytes(p, work, rates);
@@ -105,7 +108,8 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   const double reduction = parts == 0 ? 0 : parts / rates.l2_gb_per_s * 1e-3 + kTicketUs;
   // The first copies of a block are before its first product. Shares of tensor cores were measured
   // of whole kernels, whose copies ran beside, so the largest term is the time.
-  prediction.us = terms.launch + rates.latency_ns * 1e-3 + reduction +
+  terms.outputs = (work.workers == 0 ? on_busiest : 1) * work.output_seconds * 1e6;
+  prediction.us = terms.launch + rates.latency_ns * 1e-3 + reduction + terms.outputs +
                   std::max({terms.tensor, terms.shared, terms.latency, terms.l2, terms.dram});
   prediction.bound_by = largest(terms);
   prediction.tflops = static_cast<double>(cost.flops) / prediction.us * 1e-6;
@@ -147,6 +151,38 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   work.needs.threads = shape.threads();
   work.needs.registers =
       ptx::max_registers(gpu.registers_per_sm, shape.threads(), shape.blocks_per_sm);
+  work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
+  return predicted(p, work, gpu, rates.peak_tflops);
+}
+
+// One block of three warpgroups is on an SM. The two that multiply are independent but for the
+// ring: with blocks that stay, one stores its outputs while the other, up to `stages` steps later,
+// multiplies at the full rate, and only the last outputs of that one are alone.
+GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu) {
+  const GemmProblem& p = kernel.problem;
+  const WgmmaTileShape& shape = kernel.shape();
+  const TensorRates rates = tensor_rates(gpu, p.type);
+  Work work;
+  work.tiles_m = tiles_of(p.m, shape.m * kernel.cluster) * kernel.cluster;
+  work.tiles_n = tiles_of(p.n, shape.n);
+  work.tile_m = shape.m;
+  work.tile_n = shape.n;
+  work.terms = terms_of(p.k, shape.k);
+  work.steps = work.terms / shape.k;
+  work.ahead = kernel.stages - 1;
+  work.cluster = kernel.cluster;
+  work.workers = kernel.blocks;
+  // Copied once; rows of A are read by their warpgroup, columns of B by both.
+  const double read = shape.m + shape.n * GemmWgmma::kConsumers;
+  work.shared_bytes = work.terms * bytes(p.type) * (shape.m + shape.n + read);
+  const double flops = 2.0 * shape.m * shape.n * work.terms;
+  work.pass_seconds = flops / (rates.peak_tflops * rates.wgmma_share * 1e12 / gpu.sms);
+  const double outputs = static_cast<double>(shape.m) * shape.n;
+  const double clocks = outputs * (8 / kSharedBytesPerClock + bytes(p.c) / kStoredBytesPerClock);
+  work.output_seconds = clocks / (gpu.clock_mhz * 1e6);
+  if (kernel.blocks != 0) work.output_seconds /= GemmWgmma::kConsumers;
+  work.needs.threads = GemmWgmma::kThreads;
+  work.needs.registers = ptx::max_registers(gpu.registers_per_sm, GemmWgmma::kThreads, 1);
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
   return predicted(p, work, gpu, rates.peak_tflops);
 }

@@ -1,6 +1,7 @@
 // src/kernels/model/law.hpp - the law of memory under load
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "ptxgen/kernels/model/rates.hpp"
@@ -27,6 +28,11 @@ struct DramRates {
   double growth_ns = 0;
 };
 [[nodiscard]] DramRates mixed(const GpuRates& rates, double written_share) noexcept;
+
+/// Rate of a reader of the L2. Where it was not published, the lower one of a copy.
+[[nodiscard]] inline double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) noexcept {
+  return std::max(gpu.measured.l2_read_bytes_per_clock * gpu.clock_mhz * 1e-3, rates.l2_gb_per_s);
+}
 
 /// Time of work that needs several resources at a time: close to the largest of `limits` if one
 /// dominates, more if some are close.

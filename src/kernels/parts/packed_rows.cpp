@@ -44,10 +44,11 @@ PackedRows::PackedRows(KernelBuilder& k, const Shape& shape, const Value<u32>& l
   run_.emplace(k.mul_wide(inside, shape.unit));
 }
 
-PackedUnit PackedRows::load_floats_of(const Ptr<b8>& row, std::uint32_t i) const {
+PackedUnit PackedRows::load_floats_of(const Ptr<b8>& row, std::uint32_t i,
+                                      const std::optional<Pred>& exists) const {
   const Ptr<b8> at = row + i * shape_.lanes * shape_.unit * bytes(shape_.type);
   PackedUnit unit;
-  const std::optional<Pred> inside = within(i);
+  const std::optional<Pred> inside = within(i, exists);
   unit.floats = inside ? load_floats_if(k_, at, shape_.type, shape_.unit, *inside, kReadOnly)
                        : load_floats(k_, at, shape_.type, shape_.unit, kReadOnly);
   return unit;
@@ -61,7 +62,8 @@ Value<T> PackedRows::load_word(const Ptr<b8>& at, const std::optional<Pred>& ins
 
 // A unit begins at an even address. The words from the multiple of 4 at or before it, which the
 // block's step precedes, cover all but its last two bytes.
-std::vector<PackedUnit> PackedRows::load_blocks(const Ptr<b8>& row) const {
+std::vector<PackedUnit> PackedRows::load_blocks(const Ptr<b8>& row,
+                                                const std::optional<Pred>& exists) const {
   KernelBuilder& k = k_;
   const Ptr<b8> block = row + *first_;
   const Ptr<b8> run = block + *run_;
@@ -78,7 +80,7 @@ std::vector<PackedUnit> PackedRows::load_blocks(const Ptr<b8>& row) const {
     const std::uint32_t offset = i * stride + kStepBytes;
     const bool flipped = i * stride % 4 != 0;
     const Ptr<b8> words = flipped ? odd_words + (offset - 2) : even_words + offset;
-    const std::optional<Pred> inside = within(i);
+    const std::optional<Pred> inside = within(i, exists);
     PackedUnit& unit = units.emplace_back();
     for (std::uint32_t w = 0; w < shape_.unit; w += 4) {
       unit.words.push_back(load_word<u32>(words + w, inside));
@@ -91,11 +93,13 @@ std::vector<PackedUnit> PackedRows::load_blocks(const Ptr<b8>& row) const {
   return units;
 }
 
-std::vector<PackedUnit> PackedRows::load(const Ptr<b8>& row) const {
-  if (shape_.type == ElementType::q8_0) return load_blocks(row);
+std::vector<PackedUnit> PackedRows::load(const Ptr<b8>& row,
+                                         const std::optional<Pred>& exists) const {
+  if (shape_.type == ElementType::q8_0) return load_blocks(row, exists);
   const Ptr<b8> first = row + *first_;
   std::vector<PackedUnit> units;
-  for (std::uint32_t i = 0; i < shape_.units; ++i) units.push_back(load_floats_of(first, i));
+  for (std::uint32_t i = 0; i < shape_.units; ++i)
+    units.push_back(load_floats_of(first, i, exists));
   return units;
 }
 

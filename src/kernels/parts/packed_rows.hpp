@@ -42,21 +42,29 @@ class PackedRows {
   [[nodiscard]] std::uint32_t pitch() const noexcept {
     return static_cast<std::uint32_t>(bytes(shape_.type, shape_.values));
   }
-  /// Loads the lane's units; units beyond the row are zeros, without an access.
-  [[nodiscard]] std::vector<PackedUnit> load(const Ptr<b8>& row) const;
+  /// Loads the lane's units; units beyond the row, and all unless `exists`, are zeros, without an
+  /// access.
+  [[nodiscard]] std::vector<PackedUnit> load(const Ptr<b8>& row,
+                                             const std::optional<Pred>& exists = {}) const;
   /// The values as f32, exact; of q8_0 without the step of the block.
   [[nodiscard]] std::vector<Value<f32>> values(const PackedUnit& unit) const;
   /// The step, exact; nothing for floats.
   [[nodiscard]] std::optional<Value<f32>> step(const PackedUnit& unit) const;
 
  private:
-  [[nodiscard]] std::optional<Pred> within(std::uint32_t i) const {
-    return unit_within(lane_, shape_.values / shape_.unit, shape_.lanes, i);
+  [[nodiscard]] std::optional<Pred> within(std::uint32_t i,
+                                           const std::optional<Pred>& exists) const {
+    const std::optional<Pred> unit =
+        unit_within(lane_, shape_.values / shape_.unit, shape_.lanes, i);
+    if (unit && exists) return *unit & *exists;
+    return unit ? unit : exists;
   }
   template <class T>
   [[nodiscard]] Value<T> load_word(const Ptr<b8>& at, const std::optional<Pred>& inside) const;
-  [[nodiscard]] PackedUnit load_floats_of(const Ptr<b8>& row, std::uint32_t i) const;
-  [[nodiscard]] std::vector<PackedUnit> load_blocks(const Ptr<b8>& row) const;
+  [[nodiscard]] PackedUnit load_floats_of(const Ptr<b8>& row, std::uint32_t i,
+                                          const std::optional<Pred>& exists) const;
+  [[nodiscard]] std::vector<PackedUnit> load_blocks(const Ptr<b8>& row,
+                                                    const std::optional<Pred>& exists) const;
 
   KernelBuilder& k_;
   Shape shape_;

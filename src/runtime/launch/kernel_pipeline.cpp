@@ -41,11 +41,17 @@ void Pipeline::finish(KernelText& text) const {
   stage(text.stages, "print", [&] { text.ptx = ptx::print(text.module); });
 }
 
+const ptx::Target& Pipeline::target_for(const KernelDescription& kernel, const void* spec) const {
+  const ptx::Target& chosen = kernel.needs_specific && specific != nullptr ? *specific : *target;
+  if (kernel.check_target_of != nullptr) kernel.check_target_of(spec, chosen);
+  return chosen;
+}
+
 KernelText Pipeline::from_described(const KernelDescription& kernel, const void* spec) const {
   KernelText text;
   text.entry = kernel.name;
   stage(text.stages, "build", [&] {
-    text.module = kernel.build_of(spec, *target);
+    text.module = kernel.build_of(spec, target_for(kernel, spec));
     if (programmatic) optimize::wait_for_previous_grid(text.module);
   });
   finish(text);

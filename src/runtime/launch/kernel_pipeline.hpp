@@ -23,6 +23,13 @@ struct Pipeline {
   const Log* log = nullptr;
   const Trace* trace = nullptr;
   bool programmatic = false;  ///< described kernels wait for the one ahead of them
+  /// The device's architecture-specific target ("sm_90a"), for kernels that need it; null:
+  /// none.
+  const ptx::Target* specific = nullptr;
+
+  /// The target of a kernel. Throws what its check of the target throws.
+  [[nodiscard]] const ptx::Target& target_for(const KernelDescription& kernel,
+                                              const void* spec) const;
 
   /// `spec` is a value of the kernel's type.
   [[nodiscard]] KernelText from_described(const KernelDescription& kernel, const void* spec) const;

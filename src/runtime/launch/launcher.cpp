@@ -52,6 +52,19 @@ const ptx::Target& target_of(const Context& context, const LauncherOptions& opti
   return options.target != nullptr ? *options.target : context.device().target();
 }
 
+/// The architecture-specific variant of the device's target, if its driver compiles it. Not where
+/// the caller chose the target.
+const ptx::Target* specific_target_of(const Context& context, const LauncherOptions& options) {
+  const DeviceInfo& info = context.device().info();
+  if (options.target != nullptr) return nullptr;
+  for (const ptx::Target& row : ptx::targets()) {
+    const bool compiled =
+        info.newest_ptx == 0 || row.version.major * 10 + row.version.minor <= info.newest_ptx;
+    if (row.sm == info.sm && row.variant == ptx::Variant::Architecture && compiled) return &row;
+  }
+  return nullptr;
+}
+
 ptx::Gpu chosen_for(const Context& context, const LauncherOptions& options) {
   ptx::Gpu gpu = gpu_of(context.device().info());
   gpu.target = target_of(context, options).name;
@@ -76,8 +89,13 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       host_target(host_target_of(of.device().info())),
       gpu(chosen_for(of, options)),
       cache(of, cache_options(options), options.settings),
-      pipeline{&target_of(of, options), &options.passes,     options.gates, &core.log(),
-               &core.trace(),           options.programmatic},
+      pipeline{&target_of(of, options),
+               &options.passes,
+               options.gates,
+               &core.log(),
+               &core.trace(),
+               options.programmatic,
+               specific_target_of(of, options)},
       base_key([this] {
         ModuleKey key = cache.key({}, options.module);
         key.passes = key_of_passes(options.passes, options.gates, options.programmatic);

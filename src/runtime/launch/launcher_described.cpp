@@ -6,6 +6,7 @@
 #include "runtime/device/stream_owner.hpp"
 #include "runtime/launch/launch_plan.hpp"
 #include "runtime/launch/launcher_state.hpp"
+#include "runtime/launch/tensor_maps.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -19,17 +20,21 @@ struct Block {
   std::size_t size;
 };
 
-Block packed(const Launchable& what, const void* operands, std::uint64_t workspace) {
+Block packed(const ContextCore& core, const Launchable& what, const void* operands,
+             std::uint64_t workspace) {
   Block block;
   block.size = what.kernel->block_bytes;
   what.pack(what.spec, operands, workspace, block.bytes.data());
+  if (!what.kernel->tensor_maps.empty()) {
+    encode_tensor_maps(core, *what.kernel, block.bytes.data());
+  }
   return block;
 }
 
 }  // namespace
 
 Launchable Launcher::State::launchable(const KernelDescription& kernel, const void* spec) const {
-  if (kernel.check_target_of != nullptr) kernel.check_target_of(spec, *pipeline.target);
+  static_cast<void>(pipeline.target_for(kernel, spec));
   Launchable what;
   what.kernel = &kernel;
   what.spec = spec;
@@ -85,7 +90,7 @@ LaunchRecord Launcher::State::launch(const Launchable& what, const KernelDescrip
                     ? workspaces.address(stream, what.need, may_be_captured(stream))
                     : StreamAccess::workspace(stream).address(core, what.need);
   }
-  const Block block = packed(what, operands, workspace);
+  const Block block = packed(core, what, operands, workspace);
   const LaunchGeometry geometry = geometry_of(what, called, operands);
   if (what.fits && !geometry.programmatic) {
     launch_fitting(module.function(), stream, geometry, block.bytes.data(), block.size);
@@ -108,7 +113,7 @@ LaunchPlan Launcher::State::plan(const Launchable& what, const KernelDescription
     workspace = std::make_shared<const Workspace>(core, core.shared_from_this(), what.need);
     address = workspace->address(what.need);
   }
-  const Block block = packed(what, operands, address);
+  const Block block = packed(core, what, operands, address);
   const LaunchGeometry geometry = geometry_of(what, called, operands);
   return freeze_block(std::move(module),
                       {what.kernel->name, what.implementation, what.reason, geometry, 1, cached},

@@ -60,9 +60,10 @@ const Served& Launcher::State::choose(const KernelDescription& kernel, const voi
   entry->family = kernel.family;
   entry->shape = shape;
   entry->state = &family;
-  entry->choice = kernel.family->choose(spec, operands,
-                                        {gpu, *pipeline.target, context.device().info().name,
-                                         family.implementation, family.measured, warn, &core});
+  entry->choice = kernel.family->choose(
+      spec, operands,
+      {gpu, *pipeline.target, context.device().info().name, family.implementation, family.measured,
+       warn, &core, pipeline.specific});
   KernelChoice& choice = entry->choice;
   choice.reason = shortened(std::move(choice.reason));
   if (choice.kernel != nullptr) {

@@ -12,6 +12,7 @@
 #include "runtime/launch/kernel_pipeline.hpp"
 #include "runtime/launch/output_check.hpp"
 #include "runtime/launch/random_operands.hpp"
+#include "runtime/launch/tensor_maps.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "support/format.hpp"
 
@@ -187,6 +188,9 @@ std::string ParityRows::launch(const Job& job, const Stream& stream, Buffer<u8>&
   }
   alignas(16) std::array<std::byte, kMaxArgumentBytes> block{};
   job.kernel.pack_of(job.spec, operands.get(), workspace.address().value, block.data());
+  if (!job.kernel.tensor_maps.empty()) {
+    encode_tensor_maps(context_.core(), job.kernel, block.data());
+  }
   const Device& device = context_.device();
   const std::size_t before = device.findings(job.kernel.name).size();
   std::string error;

@@ -4,13 +4,14 @@
 #include "ptxgen/kernels/gemm/mma.hpp"
 #include "ptxgen/kernels/gemm/naive.hpp"
 #include "ptxgen/kernels/gemm/tiled.hpp"
+#include "ptxgen/kernels/gemm/wgmma.hpp"
 
 namespace ptxgen::inline v0 {
 
 /// A matrix product of any shape. The family chooses: for one row the GEMV of the problem, for up
 /// to 64 rows the batched GEMV where it is predicted to be faster (a transposed B in tight rows,
 /// nothing but the product), else the fastest plan of `rank_gemm_plans`. Implementations: "auto",
-/// "mma", "tiled", "naive", "gemv", "batched_gemv".
+/// "mma", "tiled", "naive", "wgmma", "gemv", "batched_gemv".
 template <>
 struct Describe<GemmProblem> {
   using P = GemmProblem;

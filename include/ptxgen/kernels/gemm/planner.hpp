@@ -8,6 +8,7 @@
 #include "ptxgen/kernels/gemm/mma.hpp"
 #include "ptxgen/kernels/gemm/naive.hpp"
 #include "ptxgen/kernels/gemm/tiled.hpp"
+#include "ptxgen/kernels/gemm/wgmma.hpp"
 #include "ptxgen/kernels/model/errors.hpp"
 #include "ptxgen/ptx/target.hpp"
 
@@ -21,13 +22,14 @@ struct GemmTerms {
   double latency = 0;  ///< steps of the busiest SM whose copies wait for the L2
   double l2 = 0;       ///< tiles of A and B from the L2
   double dram = 0;     ///< A, B and C, each as often as it is replaced in the L2
+  double outputs = 0;  ///< outputs of the busiest SM that are stored while it multiplies nothing
 };
 
 /// Predicted behaviour of a kernel on a GPU; docs/gemm.md has the law.
 struct GemmPrediction {
   double us = 0;  ///< as a node of a graph
   GemmTerms terms;
-  std::string_view bound_by;  ///< "launch", "tensor", "shared", "latency", "l2", "dram"
+  std::string_view bound_by;  ///< "launch", "tensor", "shared", "latency", "l2", "dram", "outputs"
   std::uint64_t blocks = 0;
   std::uint32_t blocks_per_sm = 0;
   double waves = 0;          ///< blocks / SMs
@@ -37,7 +39,7 @@ struct GemmPrediction {
 };
 
 /// One of the kernels of the family.
-using GemmKernel = std::variant<GemmMma, GemmTiled, GemmNaive>;
+using GemmKernel = std::variant<GemmMma, GemmTiled, GemmNaive, GemmWgmma>;
 
 struct GemmCandidate {
   GemmKernel kernel;
@@ -48,13 +50,16 @@ struct GemmCandidate {
 [[nodiscard]] GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu);
 [[nodiscard]] GemmPrediction predict(const GemmTiled& kernel, const ptx::Gpu& gpu);
 [[nodiscard]] GemmPrediction predict(const GemmNaive& kernel, const ptx::Gpu& gpu);
+[[nodiscard]] GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu);
 
 /// All tiles and stages that the GPU can run, best first: by time, times within 0.5 % by shared
-/// memory. f32 has no plan on tensor cores, which would round the elements. At least one.
+/// memory. f32 has no plan on tensor cores, which would round the elements; gemm_wgmma has plans
+/// for sm_90a, for operands that tensor maps can take. At least one.
 /// Deterministic. Throws what `check` throws.
 [[nodiscard]] std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem,
                                                          const ptx::Gpu& gpu);
-/// "gemm_mma 128x128x32, 3 stages", "gemm_tiled 32x32".
+/// "gemm_mma 128x128x32, 3 stages", "gemm_tiled 32x32", "gemm_wgmma 128x256x64, 4 stages, clusters
+/// of 2, 132 blocks".
 [[nodiscard]] std::string to_text(const GemmKernel& kernel);
 
 }  // namespace ptxgen::inline v0

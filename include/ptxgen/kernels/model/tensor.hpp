@@ -12,6 +12,8 @@ struct TensorRates {
   double peak_tflops = 0;
   /// Of it that kernels of mma.sync reach at most.
   double mma_share = 0;
+  /// Of it that the best kernel of wgmma reached; 0 where there is no wgmma.
+  double wgmma_share = 0;
   /// Whether that share was published for this architecture; otherwise it is that of the nearest.
   bool measured = false;
 

@@ -1,0 +1,535 @@
+// src/kernels/attention/flash_tensor_core.cpp - attention of many queries by mma.sync
+#include "ptxgen/kernels/attention/flash_tensor_core.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "kernels/attention/flash_emit.hpp"
+#include "kernels/parts/block_vote.hpp"
+#include "kernels/parts/packed_rows.hpp"
+#include "ptxgen/builder/math.hpp"
+#include "ptxgen/builder/matrix.hpp"
+#include "ptxgen/kernels/gemm/mma.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr std::uint16_t kAsyncSm = 80;  // cp.async, m16n8k16, bf16
+constexpr std::uint32_t kAutoSharedBytes = 99 * 1024;
+constexpr std::uint32_t kLanes = 8;  // that copy a row together
+constexpr std::uint32_t kChunk = 8;  // elements of 16 bytes
+constexpr std::uint32_t kStages = 2;
+
+// From row to row in shared memory: an odd multiple of 16 bytes, so that 16 bytes of eight rows are
+// in different banks. A permutation would do without the 16 bytes more, but then each 32 bytes of a
+// row need an address register of their own.
+std::uint32_t pitch_of(const FlashProblem& problem) { return 2 * problem.head_size + 16; }
+
+std::uint32_t bytes_of(const FlashProblem& problem, const FlashMmaTileShape& tile) {
+  return (tile.queries + 2 * kStages * tile.keys) * pitch_of(problem);
+}
+
+// What registers are left for, as ptxas 13 allocates them: 32 queries of a warp and 64 keys spill
+// with 128 elements.
+std::uint32_t max_head_size(const FlashMmaTileShape& tile) {
+  if (tile.warp_queries() == 16) return 256;
+  return tile.keys > 32 ? 112 : 128;
+}
+
+using Fragment4 = std::array<Value<b32>, 4>;
+
+/// The code of one kernel. Shape is that of a product, E the type of its factors.
+template <class Shape, class E>
+class Emitter {
+  using Sums = Accumulator<Shape, f32>;
+  using Pair = typename detail::FragmentRegister<E>::type;
+
+ public:
+  Emitter(KernelBuilder& k, const FlashAttentionTensorCore& kernel, const ptx::Target& target)
+      : k_(k),
+        p_(kernel.problem),
+        tile_(kernel.shape()),
+        async_(target.sm >= kAsyncSm),
+        kit_(k, p_, tile_.queries),
+        thread_(k.tid_x()),
+        lane_(thread_ & 31u),
+        warp_row_(k.mul_lo(thread_ >> 5u, tile_.warp_queries())),
+        memory_(k.dynamic_shared<b8>().base()),
+        ring_(memory_.offset_bytes(tile_.queries * pitch_of(p_))),
+        q_fragments_(at(memory_, warp_row_ + (lane_ & 15u), lane_ >> 4u)),
+        k_fragments_(keys_place()),
+        v_fragments_(at(ring_.offset_bytes(tile_bytes()), lane_ & 15u, lane_ >> 4u)),
+        factor_(kit_.factor()) {}
+
+  void emit() {
+    start();
+    const flash::KeyRange block = kit_.range_of(kit_.first(), tile_.queries, tile_.keys);
+    k_.if_(kit_.first() < kit_.queries(), [&] { load_queries(); });
+    common_.emplace(kit_.common_range(kit_.first() + warp_row_, tile_.warp_queries()));
+    auto base = k_.var(block.begin);
+    k_.if_(block.begin < block.end, [&] { request(block.begin, 0); });
+    if (async_) k_.cp_async_commit_group();
+    // Which all threads decide together: lengths may be from memory. After it no warp reads the
+    // stage that is filled next.
+    const auto more = [&] {
+      if (async_) k_.cp_async_wait_group(0);
+      return block_any(k_, base < block.end);
+    };
+    const auto use = [&](std::uint32_t stage) {
+      const Value<u32> next = base + tile_.keys;
+      k_.if_(next < block.end, [&] { request(next, 1 - stage); });
+      if (async_) k_.cp_async_commit_group();
+      step(base, stage);
+      base = next;
+    };
+    // Stages are constants in the code, so that the gate for races tells them apart.
+    k_.while_(more, [&] {
+      use(0);
+      k_.if_(more(), [&] { use(1); });
+    });
+    store();
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t tiles() const { return tile_.warp_queries() / 16; }
+  [[nodiscard]] std::uint32_t key_tiles() const { return tile_.keys / 8; }
+  [[nodiscard]] std::uint32_t tile_bytes() const { return tile_.keys * pitch_of(p_); }
+  [[nodiscard]] Ptr<b8, Shared> at(const Ptr<b8, Shared>& from, const Value<u32>& row,
+                                   const Value<u32>& chunk) const {
+    const Value<u32> begin = k_.mul_lo(row, pitch_of(p_));
+    return from.offset_bytes(k_.mad_lo(chunk, 16u, begin));
+  }
+  // Matrices of 8 keys x 8 elements: along the elements first.
+  [[nodiscard]] Ptr<b8, Shared> keys_place() const {
+    const Value<u32> key = (lane_ & 7u) | (lane_ >> 4u << 3u);
+    return at(ring_, key, (lane_ >> 3u) & 1u);
+  }
+  [[nodiscard]] static Var<f32> variable(const Sums& sums, std::uint32_t i) {
+    const Var<f32>& of = sums.variables()[i];
+    return Var<f32>(of.core(), of.reg());
+  }
+
+  void start() {
+    for (std::uint32_t i = 0; i < 2 * tiles(); ++i) {
+      peaks_.push_back(k_.var<f32>(-flash::kInf));
+      sums_.push_back(k_.var<f32>(0.0f));
+    }
+    for (std::uint32_t i = 0; i < tiles() * p_.head_size / 8; ++i) outputs_.emplace_back(k_);
+  }
+
+  // Row 2 t + h of the thread is row lane / 4 + 8 h of tile t of the warp.
+  [[nodiscard]] Value<u32> query_of(std::uint32_t row) const {
+    const Value<u32> first = kit_.first() + warp_row_;
+    return first + (lane_ >> 2u) + 8 * row;
+  }
+  // 16 bytes of each lane of eight; some of the last are beyond the row.
+  [[nodiscard]] std::uint32_t chunks() const { return p_.head_size / kChunk; }
+  void for_each_chunk(const std::function<void(std::uint32_t)>& copy) const {
+    for (std::uint32_t i = 0; i * kLanes < chunks(); ++i) {
+      const std::optional<Pred> inside = unit_within(thread_ & (kLanes - 1), chunks(), kLanes, i);
+      if (inside) {
+        k_.guarded(*inside, [&] { copy(i * kLanes * 16); });
+      } else {
+        copy(i * kLanes * 16);
+      }
+    }
+  }
+  // Copies a row, or zeros unless `inside`, from the lane's first 16 bytes on.
+  void copy_row(const Ptr<b8>& from, const Ptr<b8, Shared>& to,
+                const std::optional<Pred>& inside) const {
+    if (!async_) return copy_through_registers(from, to, inside);
+    const ptx::Modifier modifiers[] = {ptx::Modifier::async, ptx::Modifier::cg,
+                                       ptx::Modifier::shared, ptx::Modifier::global};
+    std::optional<Value<u32>> size;
+    if (inside) size.emplace(k_.selp(k_.constant<u32>(16u), 0u, *inside));
+    for_each_chunk([&](std::uint32_t offset) {
+      const Ptr<b8, Shared> place = to.offset_bytes(offset);
+      if (size) {
+        const Operand operands[] = {place, from.offset_bytes(offset), 16, *size};
+        k_.emit(ptx::Op::cp_async_src_size, modifiers, operands);
+      } else {
+        const Operand operands[] = {place, from.offset_bytes(offset), 16};
+        k_.emit(ptx::Op::cp_async, modifiers, operands);
+      }
+    });
+  }
+  void copy_through_registers(const Ptr<b8>& from, const Ptr<b8, Shared>& to,
+                              const std::optional<Pred>& inside) const {
+    for (std::uint32_t i = 0; i * kLanes < chunks(); ++i) {
+      const std::optional<Pred> chunk = unit_within(thread_ & (kLanes - 1), chunks(), kLanes, i);
+      std::optional<Pred> loads = inside;
+      if (chunk) loads.emplace(inside ? *inside & *chunk : *chunk);
+      const Ptr<b8> source = from.offset_bytes(i * kLanes * 16);
+      const std::vector<Value<u32>> words =
+          loads ? load_words_if(k_, source, 4, *loads) : load_words(source);
+      const auto store = [&] {
+        k_.st(to.offset_bytes(i * kLanes * 16).template cast<u32>(),
+              std::array{words[0], words[1], words[2], words[3]});
+      };
+      chunk ? k_.guarded(*chunk, store) : store();
+    }
+  }
+  [[nodiscard]] std::vector<Value<u32>> load_words(const Ptr<b8>& from) const {
+    const auto words = k_.template ld<4>(from.template cast<u32>());
+    return {words.begin(), words.end()};
+  }
+  // Rounded to the type of the factors.
+  [[nodiscard]] Value<Pair> pair(const Value<f32>& low, const Value<f32>& high) const {
+    if (async_) return k_.template cvt2<Pair>(high, low, Convert{Rounding::rn});
+    const Value<E> lower = k_.template cvt<E>(low, Rounding::rn);
+    return k_.template pack<Pair>(lower, k_.template cvt<E>(high, Rounding::rn));
+  }
+
+  [[nodiscard]] Value<u32> copy_row_number() const { return thread_ / kLanes; }
+  [[nodiscard]] Ptr<b8, Shared> copy_place(const Ptr<b8, Shared>& to) const {
+    return at(to, copy_row_number(), thread_ & (kLanes - 1));
+  }
+
+  // Queries from the last one on are that one, and store nothing.
+  void load_queries() {
+    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
+    for (std::uint32_t pass = 0; pass < tile_.queries; pass += kTogether) {
+      const Value<u32> row = copy_row_number() + pass;
+      const Ptr<b8> from = kit_.query_row(kit_.query_or_last(kit_.first() + row));
+      if (p_.type == p_.cache) {
+        const Value<u32> chunk = (thread_ & (kLanes - 1)) << 4u;
+        copy_row(from.offset_bytes(k_.convert<u64>(chunk)),
+                 copy_place(memory_).offset_bytes(pass * pitch_of(p_)), {});
+      } else {
+        round_row(from, at(memory_, row, k_.constant<u32>(0u)));
+      }
+    }
+  }
+  // Four elements of each lane of eight.
+  void round_row(const Ptr<b8>& row, const Ptr<b8, Shared>& to) const {
+    const std::uint32_t units = (p_.head_size / 4 - 1) / kLanes + 1;
+    const Value<u32> lane = thread_ & (kLanes - 1);
+    const PackedRows rows{k_, {p_.type, p_.head_size, 4, kLanes, units}, lane};
+    const std::vector<PackedUnit> loaded = rows.load(row);
+    for (std::uint32_t i = 0; i < units; ++i) {
+      const std::vector<Value<f32>> values = rows.values(loaded[i]);
+      const Value<Pair> low = pair(values[0], values[1]);
+      const Value<Pair> high = pair(values[2], values[3]);
+      const auto store = [&] {
+        const Ptr<b8, Shared> place = to.offset_bytes(lane << 3u).offset_bytes(i * kLanes * 8);
+        k_.st(place.template cast<b32>(),
+              std::array{k_.template bitcast<b32>(low), k_.template bitcast<b32>(high)});
+      };
+      const std::optional<Pred> inside = unit_within(lane, p_.head_size / 4, kLanes, i);
+      inside ? k_.if_(*inside, store) : store();
+    }
+  }
+
+  [[nodiscard]] std::uint32_t stage_bytes() const { return 2 * tile_bytes(); }
+  // Copies the tile of keys and values from `base` on to a stage; zeros from the last key on.
+  void request(const Value<u32>& base, std::uint32_t stage) {
+    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
+    const Value<u32> first = base + copy_row_number();
+    const Value<s32> left = k_.template bitcast<s32>(kit_.keys() - first);
+    const Ptr<b8, Shared> to = copy_place(ring_).offset_bytes(stage * stage_bytes());
+    const Value<u64> chunk = k_.mul_wide(thread_ & (kLanes - 1), 16u);
+    std::optional<Value<u64>> offset;
+    for (std::uint32_t pass = 0; pass < tile_.keys; pass += kTogether) {
+      const Pred inside = left > static_cast<std::int32_t>(pass);
+      if (p_.page != 0) {
+        offset.emplace(kit_.cache_row(first + pass) + chunk);
+      } else if (pass == 0) {
+        offset.emplace(kit_.cache_row(first) + chunk);
+      }
+      const std::uint32_t ahead = p_.page != 0 ? 0 : pass * kit_.cache_pitch();
+      const std::uint32_t row = pass * pitch_of(p_);
+      copy_row(kit_.k_cache().offset_bytes(*offset).offset_bytes(ahead), to.offset_bytes(row),
+               inside);
+      copy_row(kit_.v_cache().offset_bytes(*offset).offset_bytes(ahead),
+               to.offset_bytes(row + tile_bytes()), inside);
+    }
+  }
+
+  void step(const Var<u32>& base, std::uint32_t stage) {
+    std::vector<Sums> scores = score(k_fragments_.offset_bytes(stage * stage_bytes()));
+    const Pred early = base < common_->begin;
+    k_.if_(early | (base + tile_.keys > common_->end), [&] { mask(base, scores); });
+    const std::vector<Fragment4> weights = weigh(scores);
+    add_values(weights, v_fragments_.offset_bytes(stage * stage_bytes()));
+  }
+
+  // Terms of a fragment: 16.
+  static void add_product(KernelBuilder& k, Sums& sum, const Fragment4& a, const Fragment4& b,
+                          std::uint32_t first) {
+    using A = FragmentA<Shape, E>;
+    using B = FragmentB<Shape, E>;
+    for (std::uint32_t part = 0; part < 4 / A::kRegisters; ++part) {
+      const A left = detail::fragment_of<A>([&](unsigned i) {
+        return k.template bitcast<typename A::Register>(a[part * A::kRegisters + i]);
+      });
+      const B right = detail::fragment_of<B>([&](unsigned i) {
+        return k.template bitcast<typename B::Register>(b[first + part * B::kRegisters + i]);
+      });
+      mma_inplace(k, sum, left, right);
+    }
+  }
+
+  // q . k of each 16 queries and 8 keys.
+  [[nodiscard]] std::vector<Sums> score(const Ptr<b8, Shared>& keys) {
+    std::vector<Sums> scores;
+    for (std::uint32_t i = 0; i < tiles() * key_tiles(); ++i) scores.emplace_back(k_);
+    for (std::uint32_t term = 0; term < p_.head_size / 16; ++term) {
+      std::vector<Fragment4> q;
+      for (std::uint32_t t = 0; t < tiles(); ++t) {
+        const Ptr<b8, Shared> from = q_fragments_.offset_bytes(16 * t * pitch_of(p_) + 32 * term);
+        q.push_back(ldmatrix<4>(k_, from.template cast<b16>()));
+      }
+      for (std::uint32_t j = 0; j < key_tiles() / 2; ++j) {
+        const Ptr<b8, Shared> from = keys.offset_bytes(16 * j * pitch_of(p_) + 32 * term);
+        const Fragment4 k = ldmatrix<4>(k_, from.template cast<b16>());
+        for (std::uint32_t t = 0; t < tiles(); ++t) {
+          for (std::uint32_t half = 0; half < 2; ++half) {
+            add_product(k_, scores[t * key_tiles() + 2 * j + half], q[t], k, 2 * half);
+          }
+        }
+      }
+    }
+    return scores;
+  }
+
+  // -inf for keys outside of their query's range. A thread has keys 2 (lane % 4) and the next one
+  // of each 8. Ranges are computed anew: registers are scarcer than these steps are frequent.
+  void mask(const Var<u32>& base, const std::vector<Sums>& scores) {
+    const Value<u32> first = base + ((lane_ & 3u) << 1u);
+    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
+      const flash::KeyRange range = kit_.range(query_of(row));
+      const Value<u32> count = range.end - range.begin;
+      const Value<u32> before = first - range.begin;
+      for (std::uint32_t j = 0; j < 2 * key_tiles(); ++j) {
+        const Pred outside = before + (j / 2 * 8 + j % 2) >= count;
+        Var<f32> score = variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
+        k_.guarded(outside, [&] { score = -flash::kInf; });
+      }
+    }
+  }
+
+  // Raises the states to the step's largest scores. The weights as left factors: four registers
+  // for each 16 queries and 16 keys.
+  [[nodiscard]] std::vector<Fragment4> weigh(const std::vector<Sums>& scores) {
+    std::vector<Value<f32>> peaks, factors;
+    std::optional<Pred> rises;
+    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
+      peaks.push_back(peak_of(scores, row));
+      const Pred higher = peaks[row] > peaks_[row];
+      rises.emplace(rises ? *rises | higher : higher);
+    }
+    std::vector<Value<f32>> negated;
+    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
+      // Both are -inf until a key counts.
+      negated.push_back(k_.selp(0.0f, k_.neg(peaks[row]), peaks[row] == -flash::kInf));
+    }
+    // A factor of 1 changes nothing, so the warp skips it when no maximum rises.
+    k_.if_(k_.vote_any(*rises), [&] {
+      for (std::uint32_t row = 0; row < 2 * tiles(); ++row) raise(row, peaks[row], negated[row]);
+    });
+    std::vector<Value<Pair>> pairs;  // of each row, the keys of each 8
+    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
+      for (std::uint32_t j = 0; j < key_tiles(); ++j) {
+        const Sums& sums = scores[row / 2 * key_tiles() + j];
+        const Value<f32> low = weight(variable(sums, row % 2 * 2), negated[row]);
+        const Value<f32> high = weight(variable(sums, row % 2 * 2 + 1), negated[row]);
+        sums_[row] += low;
+        sums_[row] += high;
+        pairs.push_back(pair(low, high));
+      }
+    }
+    std::vector<Fragment4> weights;
+    for (std::uint32_t t = 0; t < tiles(); ++t) {
+      for (std::uint32_t j = 0; j < key_tiles(); j += 2) {
+        const auto part = [&](std::uint32_t half, std::uint32_t eight) {
+          return k_.template bitcast<b32>(pairs[(2 * t + half) * key_tiles() + j + eight]);
+        };
+        weights.push_back(Fragment4{part(0, 0), part(1, 0), part(0, 1), part(1, 1)});
+      }
+    }
+    return weights;
+  }
+  // The larger of the state's maximum and the step's, in exponents of 2. The factor is positive.
+  [[nodiscard]] Value<f32> peak_of(const std::vector<Sums>& scores, std::uint32_t row) {
+    const auto score = [&](std::uint32_t j) {
+      return variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
+    };
+    Value<f32> peak = k_.max(score(0), score(1));
+    for (std::uint32_t j = 2; j < 2 * key_tiles(); ++j) peak.rebind(k_.max(peak, score(j)));
+    for (const std::uint32_t distance : {1u, 2u}) {
+      const Value<f32> other = k_.shfl_bfly(peak, distance);
+      peak.rebind(k_.max(peak, other));
+    }
+    return k_.max(peak * factor_, peaks_[row]);
+  }
+  void raise(std::uint32_t row, const Value<f32>& peak, const Value<f32>& negated) {
+    const Value<f32> factor = exp2(peaks_[row] + negated, kit_.accuracy());
+    peaks_[row] = peak;
+    sums_[row] *= factor;
+    for (std::uint32_t n = 0; n < p_.head_size / 8; ++n) {
+      for (std::uint32_t e = 0; e < 2; ++e) output(row, n, e) *= factor;
+    }
+  }
+  [[nodiscard]] Value<f32> weight(const Var<f32>& score, const Value<f32>& negated) {
+    return exp2(k_.fma(score, factor_, negated), kit_.accuracy());
+  }
+  // Element 8 n + 2 (lane % 4) + e of the thread's row.
+  [[nodiscard]] Var<f32> output(std::uint32_t row, std::uint32_t n, std::uint32_t e) const {
+    return variable(outputs_[row / 2 * (p_.head_size / 8) + n], row % 2 * 2 + e);
+  }
+
+  void add_values(const std::vector<Fragment4>& weights, const Ptr<b8, Shared>& values) {
+    const std::uint32_t steps = tile_.keys / 16;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      for (std::uint32_t n = 0; n < p_.head_size / 16; ++n) {
+        const Ptr<b8, Shared> from = values.offset_bytes(16 * step * pitch_of(p_) + 32 * n);
+        const Fragment4 v = ldmatrix<4>(k_, from.template cast<b16>(), true);
+        for (std::uint32_t t = 0; t < tiles(); ++t) {
+          for (std::uint32_t half = 0; half < 2; ++half) {
+            Sums& sum = outputs_[t * (p_.head_size / 8) + 2 * n + half];
+            add_product(k_, sum, weights[t * steps + step], v, 2 * half);
+          }
+        }
+      }
+    }
+  }
+
+  void store() {
+    const std::uint32_t element = bytes(p_.type);
+    const Value<u64> column = k_.mul_wide(lane_ & 3u, 2 * element);
+    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
+      Value<f32> sum = sums_[row].read();
+      for (const std::uint32_t distance : {1u, 2u}) {
+        const Value<f32> other = k_.shfl_bfly(sum, distance);
+        sum.rebind(sum + other);
+      }
+      const Value<u32> query = query_of(row);
+      const Pred exists = query < kit_.queries();
+      k_.if_(query < kit_.all_queries(), [&] {
+        const Ptr<b8> to = kit_.out_row(query).offset_bytes(column);
+        for (std::uint32_t n = 0; n < p_.head_size / 8; ++n) {
+          std::vector<Value<f32>> results;
+          for (std::uint32_t e = 0; e < 2; ++e) {
+            const Value<f32> mean = kit_.quotient(output(row, n, e).read(), sum);
+            results.push_back(k_.selp(mean, 0.0f, exists));
+          }
+          store_floats(k_, to.offset_bytes(8 * n * element), p_.type, results);
+        }
+      });
+    }
+  }
+
+  KernelBuilder& k_;
+  const FlashProblem& p_;
+  const FlashMmaTileShape& tile_;
+  bool async_;
+  flash::Kit kit_;
+  Value<u32> thread_, lane_, warp_row_;
+  Ptr<b8, Shared> memory_, ring_;  ///< queries; stages of keys, then values
+  Ptr<b8, Shared> q_fragments_, k_fragments_, v_fragments_;  ///< addresses of the lane
+  Value<f32> factor_;
+  std::optional<flash::KeyRange> common_;  ///< that all queries of the warp attend
+  std::vector<Var<f32>> peaks_, sums_;
+  std::vector<Sums> outputs_;
+};
+
+[[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
+  Error error(Stage::Build, code, std::move(message));
+  error.kernel = kernel_name<FlashAttentionTensorCore>;
+  if (target != nullptr) error.target = target->name;
+  throw error.refresh();
+}
+
+}  // namespace
+
+const FlashMmaTileShape& FlashAttentionTensorCore::shape() const noexcept {
+  if (tile != FlashMmaTile::Auto) return kFlashMmaTiles[static_cast<std::size_t>(tile)];
+  if (problem.head_size > 128) return std::end(kFlashMmaTiles)[-1];
+  const FlashMmaTileShape& wide = kFlashMmaTiles[1];
+  return bytes_of(problem, wide) <= kAutoSharedBytes ? wide : kFlashMmaTiles[2];
+}
+
+std::uint32_t FlashAttentionTensorCore::shared_bytes() const noexcept {
+  return bytes_of(problem, shape());
+}
+
+void check(const FlashAttentionTensorCore& kernel, const ptx::Target& target) {
+  const FlashProblem& p = kernel.problem;
+  detail::check_flash(p, kernel_name<FlashAttentionTensorCore>);
+  if (p.cache != ElementType::f16 && p.cache != ElementType::bf16) {
+    refuse("bad-parameter", nullptr,
+           format_text("cache is {}; tensor cores multiply f16 or bf16: take one of them, or the "
+                       "kernel flash_attention",
+                       to_string(p.cache)));
+  }
+  if (target.sm < kAsyncSm && p.cache == ElementType::bf16) {
+    refuse("target-lacks", &target,
+           format_text("cache is bf16, which the tensor cores of {} do not have; they need sm_80 "
+                       "or newer: take f16",
+                       target.name));
+  }
+  const FlashMmaTileShape& tile = kernel.shape();
+  if (p.head_size > max_head_size(tile)) {
+    refuse("bad-parameter", nullptr,
+           format_text("tile {} with head_size {}: a thread has registers for at most {} elements "
+                       "of a head: take a smaller tile, or auto",
+                       tile.name, p.head_size, max_head_size(tile)));
+  }
+  if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
+    refuse("target-lacks", &target,
+           format_text("tile {} with head_size {} is {} B of shared memory; a block on {} may have "
+                       "{} B: take a smaller tile",
+                       kernel.shape().name, p.head_size, kernel.shared_bytes(), target.name,
+                       target.shared_per_block_opt_in));
+  }
+}
+
+BuiltKernel FlashAttentionTensorCore::build(const ptx::Target& target) const {
+  check_parameters(*this);
+  check(*this, target);
+  KernelBuilder k(kernel_name<FlashAttentionTensorCore>, target.name);
+  k.required_threads(kThreads);
+  k.min_blocks_per_sm(shape().warp_queries() == 16 && problem.head_size <= 64 ? 3 : 2);
+  k.pragma("nounroll");
+  k.contract(Contract::Forbid);
+  if (target.sm < kAsyncSm) {
+    Emitter<m16n8k8, f16>(k, *this, target).emit();
+  } else if (problem.cache == ElementType::f16) {
+    Emitter<m16n8k16, f16>(k, *this, target).emit();
+  } else {
+    Emitter<m16n8k16, bf16>(k, *this, target).emit();
+  }
+  return k.build();
+}
+
+LaunchGeometry FlashAttentionTensorCore::geometry() const {
+  LaunchGeometry geometry =
+      flash::grid_of(kernel_name<FlashAttentionTensorCore>, problem, shape().queries, kThreads);
+  geometry.dynamic_shared_bytes = shared_bytes();
+  return geometry;
+}
+
+// Both products have the errors of tensor cores; weights are rounded to the type of the cache, and
+// q is if it has another one. Weights of f16 below 2^-14 have an absolute error.
+void Describe<FlashAttentionTensorCore>::reference(const FlashAttentionTensorCore& spec,
+                                                   HostOperands& host) {
+  const FlashProblem& p = spec.problem;
+  const double exp2 =
+      2 * math_bound("exp2", p.precise ? Accuracy::Precise : Accuracy::Approximate).ulp;
+  const bool half = p.cache == ElementType::f16;
+  const double rounding = half ? 0x1p-11 / 0x1p-24 : 0x1p-9 / 0x1p-24;
+  const double steps = std::ceil(static_cast<double>(p.keys) / spec.shape().keys) + 1;
+  detail::FlashRoundings roundings;
+  roundings.score = tensor_core_error(p.head_size) / 0x1p-24 + 8;
+  if (p.type != p.cache) roundings.score += rounding;
+  roundings.sum = tensor_core_error(p.keys) / 0x1p-24 + 2 * (steps * (exp2 + 2) + exp2) + rounding +
+                  p.keys / 4.0 + 12;
+  roundings.weight = half ? 0.5 : 0;
+  detail::flash_reference(p, roundings, host);
+}
+
+}  // namespace ptxgen::inline v0
