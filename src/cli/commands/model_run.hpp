@@ -46,8 +46,8 @@ class ModelRun {
 
   /// Copies the weights to the device, with progress on standard error. Throws as `Model`.
   const model::Model& load();
-  /// A session of the loaded model, with the options of the prefill from the command line. Throws as
-  /// `Session`.
+  /// A session of the loaded model, with the options of the prefill from the command line. Throws
+  /// as `Session`.
   [[nodiscard]] model::Session session(model::SessionOptions options);
   /// Of both.
   [[nodiscard]] double load_seconds() const noexcept { return load_seconds_; }
