@@ -395,7 +395,7 @@ typedef struct ptxgen_operand_info {
   size_t struct_bytes;
   const char* name;
   /// "input", "output", "in-out": device memory; "scalar": a number; "promise": a number other than
-  /// 0. "workspace" and "shape" are not given by the caller.
+  /// 0. "workspace", "shape" and "tensor map" are not given by the caller.
   const char* role;
   const char* doc;
   int32_t optional;  ///< not 0: some shapes have no such operand

@@ -41,7 +41,9 @@ double HostOperands::number(std::string_view name) const { return find(*this, na
 
 LaunchGeometry KernelDescription::geometry(std::span<const std::uint64_t> values,
                                            const ptx::Target& target) const {
-  return geometry_of(make_spec(values).get(), emulator::default_gpu(target.name));
+  ptx::Gpu gpu = emulator::default_gpu(target.name);
+  gpu.target = target.name;  // a GPU's best target may have more kernels
+  return geometry_of(make_spec(values).get(), gpu);
 }
 
 std::vector<std::uint64_t> KernelDescription::default_values() const {

@@ -59,15 +59,19 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       // rows of their own; matrices of a batch are one after another.
       const std::string_view name = parameter.name;
       if (name.substr(0, 6) == "stride" || name == "splits" || name == "lane_rows") continue;
+      // Blocks that stay need stages that divide the steps.
+      if (name == "blocks" && std::string_view(info.name) == "gemm_wgmma") continue;
       parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }
     OwnedProgram program;
-    good(ptxgen_program_build(nullptr, "sm_80", info.name, parameters.data(), parameters.size(),
-                              &program));
+    const bool specific = std::string_view(info.name) == "gemm_wgmma";
+    const std::string target = specific ? "sm_90a" : "sm_80";
+    good(ptxgen_program_build(nullptr, target.c_str(), info.name, parameters.data(),
+                              parameters.size(), &program));
     std::size_t bytes = 0;
     const std::string ptx = ptxgen_program_ptx(program, &bytes);
     CHECK(ptx.size() == bytes);
-    CHECK(ptx.find(".target sm_80") != std::string::npos);
+    CHECK(ptx.find(".target " + target) != std::string::npos);
     CHECK(ptxgen_program_entry_count(program) == 1);
     // A member of a family has a name of its own: gemm_mma.
     CHECK(std::string_view(ptxgen_program_entry(program, 0)).substr(0, names.back().size()) ==

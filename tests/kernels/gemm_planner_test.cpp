@@ -129,6 +129,15 @@ TEST_CASE("large products are bound by the tensor cores, and predicted at their 
   CHECK(tensor_rates(gpu("t4"), ElementType::bf16).peak_tflops == 0);
 }
 
+TEST_CASE("the family as a module for sm_90 is not a kernel for sm_90a alone") {
+  const GemmProblem problem{.m = 4096, .n = 4096, .k = 4096};
+  for (const auto& [target, kernel] :
+       {std::pair{"sm_90", "gemm_mma"}, std::pair{"sm_90a", "gemm_wgmma"}}) {
+    const ptx::Module module = Describe<GemmProblem>::build(problem, ptx::target(target));
+    CHECK(module.text(module.functions[0].name) == kernel);
+  }
+}
+
 TEST_CASE("every ranked plan fits its GPU, and the order is that of the times") {
   for (const ptx::Gpu& one : ptx::gpus()) {
     for (const GemmProblem& problem :

@@ -234,7 +234,9 @@ KernelChoice choose(const void* spec, const void* operands, const ChoiceRequest&
 }  // namespace
 
 ptx::Module Describe<GemmProblem>::build(const GemmProblem& problem, const ptx::Target& target) {
-  const GemmCandidate best = rank_gemm_plans(problem, emulator::default_gpu(target.name)).front();
+  ptx::Gpu gpu = emulator::default_gpu(target.name);
+  gpu.target = target.name;
+  const GemmCandidate best = rank_gemm_plans(problem, gpu).front();
   return std::visit([&](const auto& kernel) { return kernel.build(target).module(); }, best.kernel);
 }
 
