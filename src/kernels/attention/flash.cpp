@@ -16,7 +16,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::uint32_t kAnySharedBytes = 65536;  // of a block, on every target
-constexpr std::uint32_t kLanes = 8;               // that load a row together
+constexpr std::uint32_t kRowLanes = 8;            // that load a row together
 constexpr std::uint32_t kUnit = 4;                // values of a load
 constexpr std::uint32_t kColumns = 16;            // threads that share the rows of 4 queries
 constexpr std::uint32_t kRows = 4;                // queries of a thread
@@ -32,9 +32,9 @@ std::uint32_t bytes_of(const FlashProblem& problem, const FlashTileShape& tile) 
 }
 
 /// The code of one kernel.
-class Emitter {
+class FlashEmitter {
  public:
-  Emitter(KernelBuilder& k, const FlashAttention& kernel)
+  FlashEmitter(KernelBuilder& k, const FlashAttention& kernel)
       : k_(k),
         p_(kernel.problem),
         tile_(kernel.shape()),
@@ -91,13 +91,13 @@ class Emitter {
   }
 
   [[nodiscard]] PackedRows rows_of(ElementType type) const {
-    const std::uint32_t units = (p_.head_size / kUnit - 1) / kLanes + 1;
-    return {k_, {type, p_.head_size, kUnit, kLanes, units}, thread_ & (kLanes - 1)};
+    const std::uint32_t units = (p_.head_size / kUnit - 1) / kRowLanes + 1;
+    return {k_, {type, p_.head_size, kUnit, kRowLanes, units}, thread_ & (kRowLanes - 1)};
   }
   // Stores the lane's units of row `row` to shared memory.
   void share(const PackedRows& rows, const std::vector<PackedUnit>& units,
              const std::optional<Value<f32>>& factor, const Ptr<f32, Shared>& to) const {
-    const Ptr<f32, Shared> lane = to + ((thread_ & (kLanes - 1)) << 2u);
+    const Ptr<f32, Shared> lane = to + ((thread_ & (kRowLanes - 1)) << 2u);
     for (std::uint32_t i = 0; i < units.size(); ++i) {
       std::vector<Value<f32>> values = rows.values(units[i]);
       const std::optional<Value<f32>> step = rows.step(units[i]);
@@ -106,10 +106,10 @@ class Emitter {
         if (factor) value.rebind(value * *factor);
       }
       const auto store = [&] {
-        k_.st(lane + i * kLanes * kUnit, std::array{values[0], values[1], values[2], values[3]});
+        k_.st(lane + i * kRowLanes * kUnit, std::array{values[0], values[1], values[2], values[3]});
       };
       const std::optional<Pred> inside =
-          unit_within(thread_ & (kLanes - 1), p_.head_size / kUnit, kLanes, i);
+          unit_within(thread_ & (kRowLanes - 1), p_.head_size / kUnit, kRowLanes, i);
       inside ? k_.guarded(*inside, store) : store();
     }
   }
@@ -117,8 +117,8 @@ class Emitter {
   // Queries that do not exist are zeros.
   void load_queries() {
     const PackedRows rows = rows_of(p_.type);
-    const std::uint32_t together = threads() / kLanes;
-    const Value<u32> row = thread_ / kLanes;
+    const std::uint32_t together = threads() / kRowLanes;
+    const Value<u32> row = thread_ / kRowLanes;
     const Value<f32> factor = kit_.factor();
     for (std::uint32_t pass = 0; pass < tile_.queries; pass += together) {
       const Value<u32> inside = row + pass;
@@ -131,8 +131,8 @@ class Emitter {
   // Keys that do not exist are zeros, and their scores do not count.
   void load_tile(const Var<u32>& base) {
     const PackedRows rows = rows_of(p_.cache);
-    const std::uint32_t together = threads() / kLanes;
-    const Value<u32> row = thread_ / kLanes;
+    const std::uint32_t together = threads() / kRowLanes;
+    const Value<u32> row = thread_ / kRowLanes;
     std::vector<std::vector<PackedUnit>> keys, values;
     for (std::uint32_t pass = 0; pass < tile_.keys; pass += together) {
       const Value<u32> key = base + (row + pass);
@@ -319,7 +319,7 @@ BuiltKernel FlashAttention::build(const ptx::Target& target) const {
   k.min_blocks_per_sm(std::clamp(512 / threads() / (problem.head_size > 128 ? 2 : 1), 1u, 4u));
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
-  Emitter(k, *this).emit();
+  FlashEmitter(k, *this).emit();
   return k.build();
 }
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint16_t kAsyncSm = 80;  // cp.async, m16n8k16, bf16
 constexpr std::uint32_t kAutoSharedBytes = 99 * 1024;
-constexpr std::uint32_t kLanes = 8;  // that copy a row together
-constexpr std::uint32_t kChunk = 8;  // elements of 16 bytes
+constexpr std::uint32_t kCopyLanes = 8;  // that copy a row together
+constexpr std::uint32_t kChunk = 8;      // elements of 16 bytes
 constexpr std::uint32_t kStages = 2;
 
 // From row to row in shared memory: an odd multiple of 16 bytes, so that 16 bytes of eight rows are
@@ -44,12 +44,13 @@ using Fragment4 = std::array<Value<b32>, 4>;
 
 /// The code of one kernel. Shape is that of a product, E the type of its factors.
 template <class Shape, class E>
-class Emitter {
+class FlashMmaEmitter {
   using Sums = Accumulator<Shape, f32>;
   using Pair = typename detail::FragmentRegister<E>::type;
 
  public:
-  Emitter(KernelBuilder& k, const FlashAttentionTensorCore& kernel, const ptx::Target& target)
+  FlashMmaEmitter(KernelBuilder& k, const FlashAttentionTensorCore& kernel,
+                  const ptx::Target& target)
       : k_(k),
         p_(kernel.problem),
         tile_(kernel.shape()),
@@ -129,12 +130,13 @@ class Emitter {
   // 16 bytes of each lane of eight; some of the last are beyond the row.
   [[nodiscard]] std::uint32_t chunks() const { return p_.head_size / kChunk; }
   void for_each_chunk(const std::function<void(std::uint32_t)>& copy) const {
-    for (std::uint32_t i = 0; i * kLanes < chunks(); ++i) {
-      const std::optional<Pred> inside = unit_within(thread_ & (kLanes - 1), chunks(), kLanes, i);
+    for (std::uint32_t i = 0; i * kCopyLanes < chunks(); ++i) {
+      const std::optional<Pred> inside =
+          unit_within(thread_ & (kCopyLanes - 1), chunks(), kCopyLanes, i);
       if (inside) {
-        k_.guarded(*inside, [&] { copy(i * kLanes * 16); });
+        k_.guarded(*inside, [&] { copy(i * kCopyLanes * 16); });
       } else {
-        copy(i * kLanes * 16);
+        copy(i * kCopyLanes * 16);
       }
     }
   }
@@ -159,15 +161,16 @@ class Emitter {
   }
   void copy_through_registers(const Ptr<b8>& from, const Ptr<b8, Shared>& to,
                               const std::optional<Pred>& inside) const {
-    for (std::uint32_t i = 0; i * kLanes < chunks(); ++i) {
-      const std::optional<Pred> chunk = unit_within(thread_ & (kLanes - 1), chunks(), kLanes, i);
+    for (std::uint32_t i = 0; i * kCopyLanes < chunks(); ++i) {
+      const std::optional<Pred> chunk =
+          unit_within(thread_ & (kCopyLanes - 1), chunks(), kCopyLanes, i);
       std::optional<Pred> loads = inside;
       if (chunk) loads.emplace(inside ? *inside & *chunk : *chunk);
-      const Ptr<b8> source = from.offset_bytes(i * kLanes * 16);
+      const Ptr<b8> source = from.offset_bytes(i * kCopyLanes * 16);
       const std::vector<Value<u32>> words =
           loads ? load_words_if(k_, source, 4, *loads) : load_words(source);
       const auto store = [&] {
-        k_.st(to.offset_bytes(i * kLanes * 16).template cast<u32>(),
+        k_.st(to.offset_bytes(i * kCopyLanes * 16).template cast<u32>(),
               std::array{words[0], words[1], words[2], words[3]});
       };
       chunk ? k_.guarded(*chunk, store) : store();
@@ -184,19 +187,19 @@ class Emitter {
     return k_.template pack<Pair>(lower, k_.template cvt<E>(high, Rounding::rn));
   }
 
-  [[nodiscard]] Value<u32> copy_row_number() const { return thread_ / kLanes; }
+  [[nodiscard]] Value<u32> copy_row_number() const { return thread_ / kCopyLanes; }
   [[nodiscard]] Ptr<b8, Shared> copy_place(const Ptr<b8, Shared>& to) const {
-    return at(to, copy_row_number(), thread_ & (kLanes - 1));
+    return at(to, copy_row_number(), thread_ & (kCopyLanes - 1));
   }
 
   // Queries from the last one on are that one, and store nothing.
   void load_queries() {
-    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
+    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kCopyLanes;
     for (std::uint32_t pass = 0; pass < tile_.queries; pass += kTogether) {
       const Value<u32> row = copy_row_number() + pass;
       const Ptr<b8> from = kit_.query_row(kit_.query_or_last(kit_.first() + row));
       if (p_.type == p_.cache) {
-        const Value<u32> chunk = (thread_ & (kLanes - 1)) << 4u;
+        const Value<u32> chunk = (thread_ & (kCopyLanes - 1)) << 4u;
         copy_row(from.offset_bytes(k_.convert<u64>(chunk)),
                  copy_place(memory_).offset_bytes(pass * pitch_of(p_)), {});
       } else {
@@ -206,20 +209,20 @@ class Emitter {
   }
   // Four elements of each lane of eight.
   void round_row(const Ptr<b8>& row, const Ptr<b8, Shared>& to) const {
-    const std::uint32_t units = (p_.head_size / 4 - 1) / kLanes + 1;
-    const Value<u32> lane = thread_ & (kLanes - 1);
-    const PackedRows rows{k_, {p_.type, p_.head_size, 4, kLanes, units}, lane};
+    const std::uint32_t units = (p_.head_size / 4 - 1) / kCopyLanes + 1;
+    const Value<u32> lane = thread_ & (kCopyLanes - 1);
+    const PackedRows rows{k_, {p_.type, p_.head_size, 4, kCopyLanes, units}, lane};
     const std::vector<PackedUnit> loaded = rows.load(row);
     for (std::uint32_t i = 0; i < units; ++i) {
       const std::vector<Value<f32>> values = rows.values(loaded[i]);
       const Value<Pair> low = pair(values[0], values[1]);
       const Value<Pair> high = pair(values[2], values[3]);
       const auto store = [&] {
-        const Ptr<b8, Shared> place = to.offset_bytes(lane << 3u).offset_bytes(i * kLanes * 8);
+        const Ptr<b8, Shared> place = to.offset_bytes(lane << 3u).offset_bytes(i * kCopyLanes * 8);
         k_.st(place.template cast<b32>(),
               std::array{k_.template bitcast<b32>(low), k_.template bitcast<b32>(high)});
       };
-      const std::optional<Pred> inside = unit_within(lane, p_.head_size / 4, kLanes, i);
+      const std::optional<Pred> inside = unit_within(lane, p_.head_size / 4, kCopyLanes, i);
       inside ? k_.if_(*inside, store) : store();
     }
   }
@@ -227,11 +230,11 @@ class Emitter {
   [[nodiscard]] std::uint32_t stage_bytes() const { return 2 * tile_bytes(); }
   // Copies the tile of keys and values from `base` on to a stage; zeros from the last key on.
   void request(const Value<u32>& base, std::uint32_t stage) {
-    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kLanes;
+    constexpr std::uint32_t kTogether = FlashAttentionTensorCore::kThreads / kCopyLanes;
     const Value<u32> first = base + copy_row_number();
     const Value<s32> left = k_.template bitcast<s32>(kit_.keys() - first);
     const Ptr<b8, Shared> to = copy_place(ring_).offset_bytes(stage * stage_bytes());
-    const Value<u64> chunk = k_.mul_wide(thread_ & (kLanes - 1), 16u);
+    const Value<u64> chunk = k_.mul_wide(thread_ & (kCopyLanes - 1), 16u);
     std::optional<Value<u64>> offset;
     for (std::uint32_t pass = 0; pass < tile_.keys; pass += kTogether) {
       const Pred inside = left > static_cast<std::int32_t>(pass);
@@ -497,11 +500,11 @@ BuiltKernel FlashAttentionTensorCore::build(const ptx::Target& target) const {
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
   if (target.sm < kAsyncSm) {
-    Emitter<m16n8k8, f16>(k, *this, target).emit();
+    FlashMmaEmitter<m16n8k8, f16>(k, *this, target).emit();
   } else if (problem.cache == ElementType::f16) {
-    Emitter<m16n8k16, f16>(k, *this, target).emit();
+    FlashMmaEmitter<m16n8k16, f16>(k, *this, target).emit();
   } else {
-    Emitter<m16n8k16, bf16>(k, *this, target).emit();
+    FlashMmaEmitter<m16n8k16, bf16>(k, *this, target).emit();
   }
   return k.build();
 }

@@ -32,7 +32,7 @@ constexpr std::uint32_t kOutputColumns = 32;
 constexpr std::uint32_t kOutputPitch = kOutputColumns + 8;
 constexpr std::uint32_t kOutputBytes = 16 * kOutputPitch * 4 * kConsumerWarps;
 
-[[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
+[[noreturn]] void refuse_wgmma(const char* code, const ptx::Target* target, std::string message) {
   Error error(Stage::Build, code, std::move(message));
   error.kernel = kernel_name<GemmWgmma>;
   if (target != nullptr) error.target = target->name;
@@ -89,9 +89,9 @@ TensorMapUse map_of(const GemmProblem& p, const Boxes& boxes, std::uint64_t addr
 
 /// The code of one kernel.
 template <unsigned kN, class T>
-class Emitter {
+class WgmmaEmitter {
  public:
-  Emitter(const GemmWgmma& kernel, gemm::Kit& kit)
+  WgmmaEmitter(const GemmWgmma& kernel, gemm::Kit& kit)
       : k_(kit.k),
         kit_(kit),
         kernel_(kernel),
@@ -399,10 +399,11 @@ void check_map(const char* pitch_name, std::uint64_t pitch, const char* stride_n
   constexpr std::uint64_t kMaxStride = (std::uint64_t{1} << 40) / kElement;
   const auto demand = [](bool holds, const char* name, std::uint64_t value, const char* what) {
     if (holds) return;
-    refuse("bad-problem", nullptr,
-           format_text("{} is {} elements; tensor maps need {} of a multiple of 16 bytes below "
-                       "2^40, 8 elements: pad them, or take gemm_mma",
-                       name, value, what));
+    refuse_wgmma(
+        "bad-problem", nullptr,
+        format_text("{} is {} elements; tensor maps need {} of a multiple of 16 bytes below "
+                    "2^40, 8 elements: pad them, or take gemm_mma",
+                    name, value, what));
   };
   demand(pitch * kElement % kMapUnit == 0 && pitch < kMaxStride, pitch_name, pitch, "rows");
   demand(stride * kElement % kMapUnit == 0 && stride < kMaxStride, stride_name, stride, "matrices");
@@ -410,18 +411,20 @@ void check_map(const char* pitch_name, std::uint64_t pitch, const char* stride_n
 
 void check_plan(const GemmWgmma& kernel) {
   if (kernel.stages < 2 || kernel.stages > 6) {
-    refuse("bad-plan", nullptr, format_text("stages is {}; it may be 2 to 6", kernel.stages));
+    refuse_wgmma("bad-plan", nullptr, format_text("stages is {}; it may be 2 to 6", kernel.stages));
   }
   if (kernel.cluster != 1 && kernel.cluster != 2) {
-    refuse("bad-plan", nullptr, format_text("cluster is {}; it may be 1 or 2", kernel.cluster));
+    refuse_wgmma("bad-plan", nullptr,
+                 format_text("cluster is {}; it may be 1 or 2", kernel.cluster));
   }
   if (kernel.blocks == 0) return;
   if (kernel.blocks > 65534 || kernel.blocks % kernel.cluster != 0 ||
       kernel.steps() % kernel.stages != 0) {
-    refuse("bad-plan", nullptr,
-           format_text("blocks is {} with a cluster of {} and {} steps in {} stages; it may be 0, "
-                       "or a multiple of the cluster up to 65534 where the stages divide the steps",
-                       kernel.blocks, kernel.cluster, kernel.steps(), kernel.stages));
+    refuse_wgmma(
+        "bad-plan", nullptr,
+        format_text("blocks is {} with a cluster of {} and {} steps in {} stages; it may be 0, "
+                    "or a multiple of the cluster up to 65534 where the stages divide the steps",
+                    kernel.blocks, kernel.cluster, kernel.steps(), kernel.stages));
   }
 }
 
@@ -441,33 +444,36 @@ void check(const GemmWgmma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
   if (p.type == ElementType::f32) {
-    refuse("bad-problem", nullptr,
-           "type is f32; gemm_wgmma multiplies f16 and bf16: take gemm_tiled, or gemm_mma for "
-           "products as tf32");
+    refuse_wgmma(
+        "bad-problem", nullptr,
+        "type is f32; gemm_wgmma multiplies f16 and bf16: take gemm_tiled, or gemm_mma for "
+        "products as tf32");
   }
   if (p.type_b() != p.type) {
-    refuse("bad-problem", nullptr,
-           format_text("b is {} and type is {}; tensor copies do not convert: take gemm_mma",
-                       to_string(p.type_b()), to_string(p.type)));
+    refuse_wgmma("bad-problem", nullptr,
+                 format_text("b is {} and type is {}; tensor copies do not convert: take gemm_mma",
+                             to_string(p.type_b()), to_string(p.type)));
   }
   if (p.alignment < kMapUnit) {
-    refuse("bad-problem", nullptr,
-           format_text("alignment is {} B; tensor maps need A and B aligned to 16: take gemm_mma",
-                       p.alignment));
+    refuse_wgmma(
+        "bad-problem", nullptr,
+        format_text("alignment is {} B; tensor maps need A and B aligned to 16: take gemm_mma",
+                    p.alignment));
   }
   check_map("lda", p.pitch_a(), "stride_a", p.stride_a);
   check_map("ldb", p.pitch_b(), "stride_b", p.stride_b);
   check_plan(kernel);
   if (target.sm != 90 || target.variant != ptx::Variant::Architecture) {
-    refuse("target-lacks", &target,
-           format_text("{} has no wgmma; sm_90a alone has it: take gemm_mma", target.name));
+    refuse_wgmma("target-lacks", &target,
+                 format_text("{} has no wgmma; sm_90a alone has it: take gemm_mma", target.name));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
-    refuse("target-lacks", &target,
-           format_text("{} stages of tile {} are {} B of shared memory; a block on {} may have {} "
-                       "B: take fewer stages or a smaller tile",
-                       kernel.stages, kernel.shape().name, kernel.shared_bytes(), target.name,
-                       target.shared_per_block_opt_in));
+    refuse_wgmma(
+        "target-lacks", &target,
+        format_text("{} stages of tile {} are {} B of shared memory; a block on {} may have {} "
+                    "B: take fewer stages or a smaller tile",
+                    kernel.stages, kernel.shape().name, kernel.shared_bytes(), target.name,
+                    target.shared_per_block_opt_in));
   }
 }
 
@@ -496,9 +502,9 @@ BuiltKernel GemmWgmma::build(const ptx::Target& target) const {
   gemm::Kit kit = gemm::read_parameters(k, problem);
   const bool wide = shape().n == 256;
   if (problem.type == ElementType::f16) {
-    wide ? Emitter<256, f16>(*this, kit).emit() : Emitter<128, f16>(*this, kit).emit();
+    wide ? WgmmaEmitter<256, f16>(*this, kit).emit() : WgmmaEmitter<128, f16>(*this, kit).emit();
   } else {
-    wide ? Emitter<256, bf16>(*this, kit).emit() : Emitter<128, bf16>(*this, kit).emit();
+    wide ? WgmmaEmitter<256, bf16>(*this, kit).emit() : WgmmaEmitter<128, bf16>(*this, kit).emit();
   }
   return k.build();
 }

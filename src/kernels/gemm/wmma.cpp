@@ -25,9 +25,9 @@ unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(std::bit_wi
 using Words = std::vector<Value<b32>>;
 
 /// The code of one kernel.
-class Emitter {
+class WmmaEmitter {
  public:
-  Emitter(const GemmWmma& kernel, gemm::Kit& kit)
+  WmmaEmitter(const GemmWmma& kernel, gemm::Kit& kit)
       : k_(kit.k),
         kit_(kit),
         p_(kernel.problem),
@@ -210,7 +210,7 @@ BuiltKernel GemmWmma::build(const ptx::Target& target) const {
   k.required_threads(threads());
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(k, problem);
-  Emitter(*this, kit).emit();
+  WmmaEmitter(*this, kit).emit();
   return k.build();
 }
 

@@ -115,9 +115,9 @@ struct Describe<GemmWgmma> {
   }();
   static constexpr auto arguments = [] {
     using Row = ArgumentRow<K>;
-    constexpr auto rows = detail::gemm_arguments<K>(
-        {[](const K&) { return 16u; }, [](const K&) { return 16u; },
-         [](const K& spec) { return spec.problem.c_alignment; }});
+    constexpr auto rows =
+        detail::gemm_arguments<K>({[](const K&) { return 16u; }, [](const K&) { return 16u; },
+                                   [](const K& spec) { return spec.problem.c_alignment; }});
     std::array<Row, rows.size() + 2> all{};
     for (std::size_t i = 0; i < rows.size(); ++i) all[i] = rows[i];
     all[rows.size()] = Row::tensor_map("map_a", detail::wgmma_map_a, "of a");
