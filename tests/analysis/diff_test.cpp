@@ -220,14 +220,14 @@ TEST_CASE("diff: the mix of instructions, and texts") {
   const auto all =
       analysis::diff(ptx::parse(kBase, "a"), ptx::parse(edited({{"\tbar.sync 0;\n", ""}}), "b"));
   REQUIRE(all.size() == 2);
-  CHECK(analysis::to_text(all[0]) == "sums: line 34: barrier removed\n  - bar.sync 0;");
+  CHECK(analysis::to_text(all[0]) == "sums: line 36: barrier removed\n  - bar.sync 0;");
   CHECK(analysis::to_text(all[1]) == "sums: bar.sync 0 instead of 1 times");
   const auto operand =
       analysis::diff(ptx::parse(kBase, "a"),
                      ptx::parse(edited({{"add.f32 %f4, %f1, %f3", "add.f32 %f4, %f1, %f1"}}), "b"));
   REQUIRE(operand.size() == 1);
   CHECK(operand[0].what ==
-        "reads a value of several paths instead of line 37 (ld.shared.f32 %f3, [%r8];)");
+        "reads a value of several paths instead of line 39 (ld.shared.f32 %f3, [%r8];)");
 }
 
 namespace {

@@ -78,6 +78,11 @@ const Operand* plain_address(const Function& function, const Instruction& s) {
   return nullptr;
 }
 
+bool is_weak(const Instruction& s) noexcept {
+  const Modifier order = memory_order(s).order;
+  return order == Modifier::none || order == Modifier::weak;
+}
+
 // Whether memory of the two spaces can be the same.
 bool may_share(Space a, Space b) noexcept {
   const auto generic = [](Space space) { return space == Space::Generic; };
@@ -238,9 +243,7 @@ bool CodeGraph::must_keep_order(std::uint32_t first, std::uint32_t second) {
   if (may_swap(a, b)) return false;
   const Operand* const to_a = plain_address(function(), a);
   const Operand* const to_b = plain_address(function(), b);
-  if (to_a == nullptr || to_b == nullptr || memory_order(a).fixed || memory_order(b).fixed) {
-    return true;
-  }
+  if (to_a == nullptr || to_b == nullptr || !is_weak(a) || !is_weak(b)) return true;
   if (!may_share(space_of(a.get(Field::Space)), space_of(b.get(Field::Space)))) return false;
   if (to_a->base != to_b->base) return true;
   if (to_a->base == OperandKind::Symbol && to_a->id != to_b->id) return false;

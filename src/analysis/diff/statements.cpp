@@ -105,11 +105,10 @@ class FunctionDiff {
       ranked.emplace_back(count, blocks.first, blocks.second);
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const auto& x, const auto& y) { return std::get<0>(x) > std::get<0>(y); });
-    std::set<std::uint32_t> taken;
     for (const auto& [count, from, to] : ranked) {
-      if (blocks_.contains(from) || taken.contains(to)) continue;
+      if (blocks_.contains(from) || taken_.contains(to)) continue;
       blocks_[from] = to;
-      taken.insert(to);
+      taken_.insert(to);
     }
   }
   [[nodiscard]] bool same_block(std::uint32_t a, std::uint32_t b) const {
@@ -198,15 +197,13 @@ class FunctionDiff {
     add(ChangeKind::Instruction, a, b, "instruction changed");
   }
 
-  // Blocks without statements lead to the next one.
-  std::uint32_t past_empty(CodeGraph& graph, std::uint32_t block) {
+  // Blocks without statements, and those of one function alone, lead to the next one.
+  template <class Known>
+  static std::uint32_t past_unpaired(CodeGraph& graph, std::uint32_t block, const Known& known) {
     for (std::uint32_t steps = 0; steps < graph.cfg().blocks().size(); ++steps) {
       if (block == graph.cfg().exit()) return block;
-      const Block& of = graph.cfg().blocks()[block];
       const auto successors = graph.cfg().successors(block);
-      for (std::uint32_t s = of.first; s < of.end; ++s) {
-        if (graph.node_of(s) != kNone) return block;
-      }
+      if (known.contains(block)) return block;
       if (successors.size() != 1) return block;
       block = successors[0];
     }
@@ -226,7 +223,7 @@ class FunctionDiff {
       const bool same =
           std::equal(to_a.begin(), to_a.end(), to_b.begin(), to_b.end(),
                      [&](std::uint32_t x, std::uint32_t y) {
-                       x = past_empty(a_, x), y = past_empty(b_, y);
+                       x = past_unpaired(a_, x, blocks_), y = past_unpaired(b_, y, taken_);
                        const bool leaves_a = x == a_.cfg().exit(), leaves_b = y == b_.cfg().exit();
                        return leaves_a || leaves_b ? leaves_a == leaves_b : same_block(x, y);
                      });
@@ -339,7 +336,8 @@ class FunctionDiff {
   CodeGraph& a_;
   CodeGraph& b_;
   Matching match_;
-  std::map<std::uint32_t, std::uint32_t> blocks_;
+  std::map<std::uint32_t, std::uint32_t> blocks_;  // of a, and their partners
+  std::set<std::uint32_t> taken_;                  // the partners
   bool flow_changed_ = false;
   Changes& changes_;
 };
