@@ -5,6 +5,7 @@
 
 #include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/diff.hpp"
 #include "ptxgen/analysis/graph.hpp"
 #include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"

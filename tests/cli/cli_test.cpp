@@ -186,6 +186,31 @@ TEST_CASE("fmt prints any PTX in one form") {
   CHECK(with_input(again, "fmt -").out == once.out);
 }
 
+TEST_CASE("diff says what two files do differently") {
+  TemporaryDirectory folder;
+  const std::string a = folder.file("a.ptx"), b = folder.file("b.ptx");
+  const std::string head =
+      ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k()\n{\n";
+  write_file(a, head + ".reg .b32 %r<2>;\nmov.u32 %r1, %tid.x;\nbar.sync 0;\nret;\n}\n");
+  write_file(b, head + ".reg .b32 %t;\nmov.u32 %t, %tid.x;\nret;\n}\n");
+  auto result = ptxgen_program({"diff", a, a});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == "no difference in what they do\n");
+  result = ptxgen_program({"diff", a, b});
+  CHECK(result.exit_code == 1);
+  CHECK(result.out ==
+        "k: line 8: barrier removed\n  - bar.sync 0;\nk: bar.sync 0 instead of 1 times\n");
+  result = ptxgen_program({"diff", b, a, "--json"});
+  CHECK(result.exit_code == 1);
+  const json document = json::parse(result.out);
+  CHECK(document.at("equal") == false);
+  CHECK(document.at("changes").at(0).at("kind") == "barrier");
+  CHECK(document.at("changes").at(0).at("kernel") == "k");
+  CHECK(document.at("changes").at(0).at("a") == "");
+  CHECK(document.at("changes").at(0).at("b") == "bar.sync 0;");
+  CHECK(document.at("changes").at(0).at("lines") == json::array({0, 8}));
+}
+
 TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
   TemporaryDirectory folder;
   const std::string broken = folder.file("broken.ptx");
@@ -211,8 +236,8 @@ TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
 }
 
 TEST_CASE("every subcommand has help with an example") {
-  for (const char* command :
-       {"list", "dump", "fmt", "check", "opt", "explain", "assemble", "run", "gemv", "doctor"}) {
+  for (const char* command : {"list", "dump", "fmt", "diff", "check", "opt", "explain", "assemble",
+                              "run", "gemv", "doctor"}) {
     const auto result = ptxgen_program({command, "--help"});
     CHECK(result.exit_code == 0);
     CHECK(contains(result.out, std::string("Example: ptxgen ") + command));

@@ -16,6 +16,7 @@ namespace ptxgen::cli {
 void add_list(CLI::App& app, int& exit_code);
 void add_dump(CLI::App& app, int& exit_code);
 void add_fmt(CLI::App& app, int& exit_code);
+void add_diff(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
