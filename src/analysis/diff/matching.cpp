@@ -14,6 +14,9 @@ std::size_t classes(std::vector<std::uint64_t> colours) {
   return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
+// Of pairs that are found from other pairs. Without an end a chain would be followed step by step.
+constexpr unsigned kMaxRounds = 64;
+
 // Sequences whose product is above this are paired from the front.
 constexpr std::uint64_t kMaxCommonCells = 1u << 22;
 
@@ -28,28 +31,41 @@ Matching::Matching(CodeGraph& a, CodeGraph& b)
   std::vector<std::vector<Neighbour>> inputs, users;
   collect(a, 0, inputs, users);
   collect(b, offset_, inputs, users);
-  inputs_ = refine(inputs);
-  users_ = refine(users);
-
-  Colours both(shapes_.size());
-  const auto combine = [&](const Colours& from, const Colours& to) {
-    for (std::size_t i = 0; i < both.size(); ++i) both[i] = mix(from[i], to[i]);
-  };
-  combine(inputs_.back(), users_.back());
+  Levels from = refine(inputs), to = refine(users);
+  values_ = from.back();
+  Colours both = combined(from.back(), to.back());
   Colours in_a(both.begin(), both.begin() + offset_), in_b(both.begin() + offset_, both.end());
   std::sort(in_a.begin(), in_a.end());
   std::sort(in_b.begin(), in_b.end());
   equal_ = in_a == in_b;
-  pair_equal(both, false);
-  for (std::size_t level = std::max(inputs_.size(), users_.size()); level-- != 0;) {
-    const Colours& from = inputs_[std::min(level, inputs_.size() - 1)];
-    const Colours& to = users_[std::min(level, users_.size() - 1)];
-    combine(from, to);
-    pair_equal(both, true);
-    pair_equal(from, true);
-    pair_equal(to, true);
+  pair_equal(both, Groups::Any);
+  // A pair has one colour of its own, so what is around it differs from what is around others.
+  for (unsigned round = 0; round < kMaxRounds && !equal_; ++round) {
+    from = refine(inputs), to = refine(users);
+    if (!pair_levels(from, to, Groups::Single)) break;
   }
+  pair_levels(from, to, Groups::AsMany);
   pair_in_order(shapes_);
+}
+
+Matching::Colours Matching::combined(const Colours& a, const Colours& b) {
+  Colours both(a.size());
+  for (std::size_t i = 0; i < both.size(); ++i) both[i] = mix(a[i], b[i]);
+  return both;
+}
+
+// Largest neighbourhoods first; with Single no smaller ones once there are new pairs.
+bool Matching::pair_levels(const Levels& inputs, const Levels& users, Groups groups) {
+  bool paired = false;
+  for (std::size_t level = std::max(inputs.size(), users.size()); level-- != 0;) {
+    const Colours& from = inputs[std::min(level, inputs.size() - 1)];
+    const Colours& to = users[std::min(level, users.size() - 1)];
+    paired |= pair_equal(combined(from, to), groups);
+    paired |= pair_equal(from, groups);
+    paired |= pair_equal(to, groups);
+    if (paired && groups == Groups::Single) return true;
+  }
+  return paired;
 }
 
 void Matching::collect(CodeGraph& graph, std::uint32_t offset,
@@ -67,13 +83,20 @@ void Matching::collect(CodeGraph& graph, std::uint32_t offset,
   }
 }
 
-std::vector<Matching::Colours> Matching::refine(
-    const std::vector<std::vector<Neighbour>>& neighbours) const {
-  std::vector<Colours> kept{shapes_};
-  Colours colours = shapes_, next(colours.size());
+Matching::Levels Matching::refine(const std::vector<std::vector<Neighbour>>& neighbours) const {
+  Colours colours = shapes_;
+  std::vector<bool> fixed(colours.size());
+  for (std::uint32_t i = 0; i < partner_.size(); ++i) {
+    if (partner_[i] == ptx::kNone) continue;
+    colours[i] = colours[offset_ + partner_[i]] = mix(colours[i], i);
+    fixed[i] = fixed[offset_ + partner_[i]] = true;
+  }
+  Levels kept{colours};
+  Colours next = colours;
   std::size_t before = classes(colours);
   for (std::size_t step = 1;; ++step) {
     for (std::size_t i = 0; i < colours.size(); ++i) {
+      if (fixed[i]) continue;
       std::uint64_t sum = 0;  // neighbours have no order but by their roles
       for (const Neighbour& one : neighbours[i]) sum += mix(colours[one.node], one.role);
       next[i] = mix(colours[i], sum);
@@ -91,7 +114,8 @@ void Matching::pair(std::uint32_t a, std::uint32_t b) {
   back_[b] = a;
 }
 
-void Matching::pair_equal(std::span<const std::uint64_t> colours, bool only_if_as_many) {
+bool Matching::pair_equal(std::span<const std::uint64_t> colours, Groups wanted) {
+  bool paired = false;
   struct Group {
     std::vector<std::uint32_t> a, b;
   };
@@ -108,10 +132,13 @@ void Matching::pair_equal(std::span<const std::uint64_t> colours, bool only_if_a
     }
   }
   for (const auto& [colour, group] : groups) {
-    if (only_if_as_many && group.a.size() != group.b.size()) continue;
+    if (wanted != Groups::Any && group.a.size() != group.b.size()) continue;
+    if (wanted == Groups::Single && group.a.size() != 1) continue;
     const std::size_t pairs = std::min(group.a.size(), group.b.size());
     for (std::size_t i = 0; i < pairs; ++i) pair(group.a[i], group.b[i]);
+    paired |= pairs != 0;
   }
+  return paired;
 }
 
 void Matching::pair_in_order(std::span<const std::uint64_t> colours) {
@@ -126,7 +153,8 @@ void Matching::pair_in_order(std::span<const std::uint64_t> colours) {
   };
   const std::vector<std::uint32_t> in_a = left(a_, partner_), in_b = left(b_, back_);
   if (std::uint64_t{in_a.size()} * in_b.size() > kMaxCommonCells) {
-    return pair_equal(colours, false);
+    pair_equal(colours, Groups::Any);
+    return;
   }
   const auto pairs = common_subsequence(static_cast<std::uint32_t>(in_a.size()),
                                         static_cast<std::uint32_t>(in_b.size()),

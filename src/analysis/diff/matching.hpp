@@ -13,9 +13,9 @@ namespace ptxgen::inline v0::analysis {
 ///
 /// Nodes have two colours: of all that they are computed from, and of all that is computed from
 /// them. Both begin as the node's shape and are refined by the colours of the neighbours until no
-/// class is divided any more. Statements of equal colours are pairs; what is left is paired by
-/// neighbourhoods that get smaller, at last by the statement alone. So a change leaves only what it
-/// touches without a partner.
+/// class is divided any more. Statements of equal colours are pairs. If that is not all, the pairs
+/// get a colour each, and what is left is paired by neighbourhoods that get smaller, at last by the
+/// statement alone. So a change leaves only what it touches without a partner.
 class Matching {
  public:
   Matching(CodeGraph& a, CodeGraph& b);
@@ -30,25 +30,31 @@ class Matching {
   void pair(std::uint32_t a, std::uint32_t b);
   /// Whether two nodes compute the same, from the same.
   [[nodiscard]] bool same_value(std::uint32_t a, std::uint32_t b) const noexcept {
-    return inputs_.back()[a] == inputs_.back()[offset_ + b];
+    return values_[a] == values_[offset_ + b];
   }
 
  private:
   using Colours = std::vector<std::uint64_t>;
+  using Levels = std::vector<Colours>;  // after 0, 1, 2, 4, .. steps and at the end
+  // Which groups of nodes of one colour become pairs: all, those with as many nodes in both graphs,
+  // those with one in each.
+  enum class Groups { Any, AsMany, Single };
   struct Neighbour {
     std::uint32_t node, role;
   };
   void collect(CodeGraph& graph, std::uint32_t offset, std::vector<std::vector<Neighbour>>& inputs,
                std::vector<std::vector<Neighbour>>& users);
-  std::vector<Colours> refine(const std::vector<std::vector<Neighbour>>& neighbours) const;
-  void pair_equal(std::span<const std::uint64_t> colours, bool only_if_as_many);
+  [[nodiscard]] Levels refine(const std::vector<std::vector<Neighbour>>& neighbours) const;
+  static Colours combined(const Colours& a, const Colours& b);
+  bool pair_levels(const Levels& inputs, const Levels& users, Groups groups);
+  bool pair_equal(std::span<const std::uint64_t> colours, Groups wanted);
   void pair_in_order(std::span<const std::uint64_t> colours);
 
   CodeGraph& a_;
   CodeGraph& b_;
   std::uint32_t offset_ = 0;  // of nodes of b
   Colours shapes_;
-  std::vector<Colours> inputs_, users_;  // after 0, 1, 2, 4, .. steps and at the end
+  Colours values_;  // of all that a node is computed from
   std::vector<std::uint32_t> partner_, back_;
   bool equal_ = false;
 };
