@@ -39,7 +39,7 @@ struct WordOf<bf16> {
   using Type = bf16x2;
 };
 template <class T>
-using Word = typename WordOf<T>::Type;
+using PackedWord = typename WordOf<T>::Type;
 
 template <class W>
 Value<W> add_word(KernelBuilder&, const ptx::Target&, const Value<W>& x, const Value<W>& y) {
@@ -71,16 +71,16 @@ Value<bf16x2> add_word(KernelBuilder& k, const ptx::Target& target, const Value<
 
 // One element; a 16-bit one in the lower half of a word.
 template <class T>
-Value<Word<T>> load_one(KernelBuilder& k, const Ptr<T>& at) {
+Value<PackedWord<T>> load_one(KernelBuilder& k, const Ptr<T>& at) {
   if constexpr (T::kBytes == 4) {
     return k.ld_global(at);
   } else {
     const Value<u16> bits = k.ld_global(at.template cast<u16>());
-    return k.bitcast<Word<T>>(k.cvt<u32>(bits));
+    return k.bitcast<PackedWord<T>>(k.cvt<u32>(bits));
   }
 }
 template <class T>
-void store_one(KernelBuilder& k, const Ptr<T>& at, const Value<Word<T>>& word) {
+void store_one(KernelBuilder& k, const Ptr<T>& at, const Value<PackedWord<T>>& word) {
   if constexpr (T::kBytes == 4) {
     k.st_global(at, word);
   } else {
@@ -96,7 +96,7 @@ void vadd(KernelBuilder& k, const ptx::Target& target, Ptr<T> a, Ptr<T> b, Ptr<T
   const Value<u64> address_b = k.address_of(b);
   const Value<u64> address_c = k.address_of(c);
   const Value<u64> addresses = address_a | address_b | address_c;
-  using W = Word<T>;
+  using W = PackedWord<T>;
   const auto wide = [&](Value<u32> v) {
     const auto x = k.ld<4>(group<W>(a, v));
     const auto y = k.ld<4>(group<W>(b, v));
