@@ -19,8 +19,8 @@ constexpr double kStoredBytesPerClock = 64;   // from an SM to the L2
 // Stores, fence, ticket, loads: as of GEMV plans.
 constexpr double kTicketUs = 1.5;
 
-// Instructions of a thread for a value of B that is dequantised and rounded: counted in the code of
-// q4_0 to q6_k, 4.5 to 8.
+// Instructions of a thread for a value of B that is dequantised and rounded: an estimate from what
+// the formats need, about 4.5 (q4_0) to 8 (q6_k).
 constexpr double kConvertInstructions = 6;
 
 // Nothing of the family was run on a GPU; the shares of tensor_rates are two published figures
