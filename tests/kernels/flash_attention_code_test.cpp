@@ -19,7 +19,7 @@ using namespace ptxgen::test;
 namespace {
 
 template <class K>
-K kernel_of(std::uint32_t head_size, std::uint64_t tile, ElementType cache = ElementType::f16) {
+K tile_kernel(std::uint32_t head_size, std::uint64_t tile, ElementType cache = ElementType::f16) {
   K kernel;
   kernel.tile = static_cast<decltype(kernel.tile)>(tile);
   FlashProblem& p = kernel.problem;
@@ -56,7 +56,7 @@ TEMPLATE_TEST_CASE("flash attention: the same bits in every schedule, without ba
     for (const std::uint32_t size : {16u, 32u, 48u, 64u, 80u, 96u, 128u, 256u}) {
       if (!full() && size != (tile == 1 ? 80 : 64)) continue;
       if (size > (tile == 1 ? 64 : 128) && tile < 4) continue;
-      const auto kernel = kernel_of<TestType>(size, tile);
+      const auto kernel = tile_kernel<TestType>(size, tile);
       INFO(kDescription<TestType>.name << ", tile " << kernel.shape().name << ", head_size "
                                        << size);
       FlashRunner runner(kernel, normal_data(kernel.problem, size));
@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("flash attention: gates have nothing to report on any code of
       for (const bool paged : {true, false}) {
         for (const bool variable : {true, false}) {
           if (!full() && ++checked % 5 != 0) continue;
-          auto kernel = kernel_of<TestType>(size, 0);
+          auto kernel = tile_kernel<TestType>(size, 0);
           kernel.problem.causal = causal;
           kernel.problem.page = kernel.problem.pages = paged ? 16 : 0;
           kernel.problem.variable = variable;
@@ -107,7 +107,7 @@ TEMPLATE_TEST_CASE("flash attention: gates have nothing to report on any code of
 }
 
 TEST_CASE("flash attention: on sm_75 through registers, with products of 8 terms") {
-  auto kernel = kernel_of<FlashAttentionTensorCore>(48, 3);
+  auto kernel = tile_kernel<FlashAttentionTensorCore>(48, 3);
   for (const ElementType type : {ElementType::f16, ElementType::f32}) {
     kernel.problem.type = type;
     const FlashData data = normal_data(kernel.problem, 3);
@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("flash attention: no spills", "", BOTH_KERNELS) {
         for (const bool options : {false, true}) {
           // Every day one: the catalog's tests assemble the default as well.
           if (!full() && (tile != 2 || size != 128 || target != "sm_90" || !options)) continue;
-          auto kernel = kernel_of<TestType>(size, tile);
+          auto kernel = tile_kernel<TestType>(size, tile);
           kernel.problem.variable = kernel.problem.tokens_first = options;
           if (options) kernel.problem.page = kernel.problem.pages = 64;
           INFO(kernel.shape().name << ", head_size " << size << ", " << target
@@ -199,8 +199,8 @@ LoopCounts loop_of(const ptx::Module& module) {
 TEST_CASE("flash attention: instructions of the loop for each product") {
   for (const auto& [tile, size, limit] : {std::tuple{1, 64, 4.6}, std::tuple{2, 128, 3.7},
                                           std::tuple{3, 128, 3.4}, std::tuple{4, 256, 3.2}}) {
-    const auto kernel = kernel_of<FlashAttentionTensorCore>(static_cast<std::uint32_t>(size),
-                                                            static_cast<std::uint64_t>(tile));
+    const auto kernel = tile_kernel<FlashAttentionTensorCore>(static_cast<std::uint32_t>(size),
+                                                              static_cast<std::uint64_t>(tile));
     const LoopCounts loop = loop_of(kernel.build(ptx::target("sm_90")).module());
     const std::size_t each = kernel.shape().warp_queries() / 16 * kernel.shape().keys / 8;
     CHECK(loop.products == 4 * each * static_cast<std::size_t>(size) / 16);  // of two steps

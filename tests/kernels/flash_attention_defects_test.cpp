@@ -21,7 +21,7 @@ constexpr ElementType kType =
 
 // Lengths that are no multiples of a tile.
 template <class K>
-K kernel_of(bool causal) {
+K short_kernel(bool causal) {
   K kernel;
   FlashProblem& p = kernel.problem;
   p.kv_heads = 1;
@@ -106,7 +106,7 @@ TEMPLATE_TEST_CASE("falsification 105, 114: the barriers of the loop over keys a
                    "", BOTH_KERNELS) {
   for (const bool causal : {true, false}) {
     for (const bool variable : {true, false}) {
-      auto kernel = kernel_of<TestType>(causal);
+      auto kernel = short_kernel<TestType>(causal);
       kernel.problem.variable = variable;
       const ptx::Module module = module_of(kernel);
       CHECK(gates::barrier_safety(module).empty());
@@ -119,7 +119,7 @@ TEMPLATE_TEST_CASE("falsification 105, 114: the barriers of the loop over keys a
 
 TEMPLATE_TEST_CASE("falsification 111: 17 queries and keys", "", BOTH_KERNELS) {
   for (const bool causal : {true, false}) {
-    auto kernel = kernel_of<TestType>(causal);
+    auto kernel = short_kernel<TestType>(causal);
     kernel.problem.queries = kernel.problem.keys = 17;
     const Seen of = seen(kernel, module_of(kernel));
     CHECK(of.findings == "");
@@ -129,7 +129,7 @@ TEMPLATE_TEST_CASE("falsification 111: 17 queries and keys", "", BOTH_KERNELS) {
 
 TEMPLATE_TEST_CASE("falsification 115: an early exit is reported by the gate and by the emulator",
                    "", BOTH_KERNELS) {
-  const auto kernel = kernel_of<TestType>(true);
+  const auto kernel = short_kernel<TestType>(true);
   const ptx::Module module = with_early_exit(module_of(kernel));
   const std::vector<Finding> gate = gates::barrier_safety(module);
   REQUIRE(!gate.empty());
@@ -144,7 +144,7 @@ TEMPLATE_TEST_CASE("falsification 115: an early exit is reported by the gate and
 TEMPLATE_TEST_CASE("flash attention, defect: keys of an incomplete tile are dropped", "",
                    BOTH_KERNELS) {
   // Keys rounded down to a multiple of the tile, as by a number of tiles of floor(keys / tile).
-  const auto kernel = kernel_of<TestType>(false);
+  const auto kernel = short_kernel<TestType>(false);
   const std::string mask = std::to_string(-static_cast<int>(kernel.shape().keys));
   const ptx::Module module = module_of(kernel);
   std::string text = ptx::print(module);
@@ -160,7 +160,7 @@ TEMPLATE_TEST_CASE("flash attention, defect: keys of an incomplete tile are drop
 
 TEST_CASE("flash attention, defect: a thread scores one key of those that it should") {
   // Every second weight is not stored, so what is read was never written.
-  const auto kernel = kernel_of<FlashAttention>(true);
+  const auto kernel = short_kernel<FlashAttention>(true);
   const ptx::Module module = without(
       module_of(kernel),
       [](const ptx::Function&, const ptx::Instruction& s) {
@@ -172,7 +172,7 @@ TEST_CASE("flash attention, defect: a thread scores one key of those that it sho
 
 TEMPLATE_TEST_CASE("flash attention, defect: fewer elements are loaded than a tile has", "",
                    BOTH_KERNELS) {
-  const auto kernel = kernel_of<TestType>(true);
+  const auto kernel = short_kernel<TestType>(true);
   const ptx::Module module = without(
       module_of(kernel),
       [](const ptx::Function&, const ptx::Instruction& s) {
@@ -184,14 +184,14 @@ TEMPLATE_TEST_CASE("flash attention, defect: fewer elements are loaded than a ti
 
 TEMPLATE_TEST_CASE("flash attention, defect: the tile on the diagonal is not masked", "",
                    BOTH_KERNELS) {
-  const auto kernel = kernel_of<TestType>(true);
+  const auto kernel = short_kernel<TestType>(true);
   const Seen of = seen(kernel, without(module_of(kernel), is_mask));
   CHECK(of.findings == "");
   CHECK(of.nmse > 1e-3);
 }
 
 TEST_CASE("flash attention, defect: a barrier less is a race for the gate and for the emulator") {
-  const auto kernel = kernel_of<FlashAttention>(true);
+  const auto kernel = short_kernel<FlashAttention>(true);
   const ptx::Module module =
       without(module_of(kernel), [](const ptx::Function&, const ptx::Instruction& s) {
         return s.is(ptx::Op::bar_sync) || s.is(ptx::Op::barrier_sync);
@@ -203,7 +203,7 @@ TEST_CASE("flash attention, defect: a barrier less is a race for the gate and fo
 }
 
 TEST_CASE("flash attention, defect: copies are not waited for") {
-  const auto kernel = kernel_of<FlashAttentionTensorCore>(true);
+  const auto kernel = short_kernel<FlashAttentionTensorCore>(true);
   const ptx::Module module =
       without(module_of(kernel), [](const ptx::Function&, const ptx::Instruction& s) {
         return s.is(ptx::Op::cp_async_wait_group);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/gemm_sizes.hpp"
 #include "launcher/rig.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/kernels.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 constexpr int kEveryDay = 28;
 constexpr int kFull = 2400;
-constexpr std::uint32_t kSizes[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000};
 // Multiply-adds of a point: two sizes of 1000 only in a full run, all three never.
 constexpr std::uint64_t kEveryDayWork = 2'200'000;
 constexpr std::uint64_t kFullWork = 17'000'000;
@@ -35,7 +35,6 @@ template <class List>
 auto one_of(Dice& dice, const List& list) {
   return list[dice.bits() % std::size(list)];
 }
-bool one_in(Dice& dice, unsigned n) { return dice.bits() % n == 0; }
 
 std::uint64_t max_of(const KernelDescription& kernel, std::string_view name) {
   return kernel.parameters[parameter_index(kernel, name)].max;
@@ -43,7 +42,7 @@ std::uint64_t max_of(const KernelDescription& kernel, std::string_view name) {
 
 void draw_sizes(Dice& dice, Values& v) {
   do {
-    for (const char* name : {"m", "n", "k"}) v[name] = one_of(dice, kSizes);
+    for (const char* name : {"m", "n", "k"}) v[name] = one_of(dice, kGemmSizes);
   } while (v["m"] * v["n"] * v["k"] > (full() ? kFullWork : kEveryDayWork));
   v["ta"] = dice.bits() % 2;
   v["tb"] = dice.bits() % 2;

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "kernels/gemm_sizes.hpp"
 #include "launcher/rig.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/check.hpp"
@@ -25,12 +26,10 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr std::uint32_t kSizes[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000};
 // Multiply-adds of a point, with what fills its tiles.
-constexpr std::uint64_t kEveryDayWork = 2'200'000;
-constexpr std::uint64_t kFullWork = 40'000'000;
+constexpr std::uint64_t kWgmmaWork = 2'200'000;
+constexpr std::uint64_t kFullWgmmaWork = 40'000'000;
 
-bool one_in(Dice& dice, unsigned n) { return dice.bits() % n == 0; }
 std::uint64_t rounded_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
@@ -41,14 +40,14 @@ GemmWgmma drawn(Dice& dice) {
   GemmProblem& p = kernel.problem;
   kernel.tile = dice.bits() % 2 == 0 ? WgmmaTile::t128x256x64 : WgmmaTile::t128x128x64;
   const WgmmaTileShape& shape = kernel.shape();
-  const auto size = [&] { return kSizes[dice.bits() % std::size(kSizes)]; };
+  const auto size = [&] { return kGemmSizes[dice.bits() % std::size(kGemmSizes)]; };
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(dice.bits() % n); };
   do {
     p.m = size();
     p.n = size();
     p.k = size();
   } while (rounded_up(p.m, shape.m) * rounded_up(p.n, shape.n) * rounded_up(p.k, shape.k) >
-           (full() ? kFullWork : kEveryDayWork));
+           (full() ? kFullWgmmaWork : kWgmmaWork));
   p.type = one_in(dice, 2) ? ElementType::f16 : ElementType::bf16;
   p.c = static_cast<ElementType>(dice.bits() % 3);
   p.transpose_a = one_in(dice, 2);
@@ -106,12 +105,12 @@ TEST_CASE("gemm_wgmma is within its bound on the grid, without a finding") {
 
 namespace {
 
-struct Matrices {
+struct WgmmaMatrices {
   std::vector<std::uint16_t> a, b;
 };
 
 // C of a problem without an epilogue, of f16 matrices.
-std::vector<float> product(const Rig& rig, const GemmWgmma& kernel, const Matrices& in) {
+std::vector<float> product(const Rig& rig, const GemmWgmma& kernel, const WgmmaMatrices& in) {
   const GemmProblem& p = kernel.problem;
   const Buffer<f16> a(rig.context, in.a);
   const Buffer<f16> b(rig.context, in.b);
@@ -129,8 +128,8 @@ std::size_t at_b(const GemmProblem& p, std::uint32_t term, std::uint32_t column)
   return p.transpose_b ? column * p.pitch_b() + term : term * p.pitch_b() + column;
 }
 
-Matrices small_integers(const GemmProblem& p) {
-  Matrices in;
+WgmmaMatrices small_integers(const GemmProblem& p) {
+  WgmmaMatrices in;
   for (std::uint32_t i = 0; i < p.elements_a(); ++i)
     in.a.push_back(float_to_f16(static_cast<float>(static_cast<int>(i * 7 % 17) - 8)));
   for (std::uint32_t i = 0; i < p.elements_b(); ++i)
@@ -155,7 +154,7 @@ TEST_CASE("gemm_wgmma: products of small integers are exact, in every transposit
     for (const bool tb : {false, true}) {
       const GemmWgmma kernel = integer_kernel(ta, tb);
       const GemmProblem& p = kernel.problem;
-      const Matrices in = small_integers(p);
+      const WgmmaMatrices in = small_integers(p);
       const std::vector<float> got = product(rig, kernel, in);
       std::size_t wrong = 0;
       for (std::uint32_t i = 0; i < p.m; ++i) {
@@ -176,13 +175,13 @@ TEST_CASE("gemm_wgmma: a NaN or an infinity reaches exactly the outputs of its r
   const Rig rig;
   const GemmWgmma kernel = integer_kernel(false, true);
   const GemmProblem& p = kernel.problem;
-  const Matrices in = small_integers(p);
+  const WgmmaMatrices in = small_integers(p);
   const std::vector<float> plain = product(rig, kernel, in);
   const std::uint32_t row = 128, column = 71;
   for (const float special :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const std::uint32_t term : {0u, 63u, 64u, 135u}) {
-      Matrices changed = in;
+      WgmmaMatrices changed = in;
       // Infinity times infinity: no factor of the row or column is 0 or of another sign.
       for (std::uint32_t i = 0; i < p.m; ++i)
         changed.a[at_a(p, i, term)] = float_to_f16(i == row ? special : 1.0f);
@@ -257,7 +256,7 @@ TEST_CASE("gemm_wgmma: one result in every schedule, no findings, no bank confli
     kernel.tile = WgmmaTile::t128x128x64;
     kernel.stages = 2;
     kernel.cluster = kernel.blocks = cluster;
-    const Matrices in = small_integers(kernel.problem);
+    const WgmmaMatrices in = small_integers(kernel.problem);
     std::vector<float> first;
     const int schedules = count(2, 20);
     for (int i = 0; i < schedules; ++i) {
@@ -416,7 +415,7 @@ TEST_CASE("gemm_wgmma: an operand that is not aligned is refused at the launch")
 TEST_CASE("a plan of gemm_wgmma keeps its tensor maps, and a driver without them is refused") {
   const Rig rig;
   const GemmWgmma kernel = integer_kernel(false, false);
-  const Matrices in = small_integers(kernel.problem);
+  const WgmmaMatrices in = small_integers(kernel.problem);
   const std::vector<float> want = product(rig, kernel, in);
   const Buffer<f16> a(rig.context, in.a), b(rig.context, in.b);
   const Buffer<f32> c(rig.context, std::vector<float>(want.size(), 7.0f));

@@ -23,7 +23,7 @@ using model::Session;
 using model::SessionOptions;
 using Tokens = std::vector<std::uint32_t>;
 
-ToyShape shape_of(model::Architecture architecture) {
+ToyShape prefill_shape(model::Architecture architecture) {
   ToyShape shape;
   shape.architecture = architecture;
   shape.layers = 2;
@@ -58,22 +58,13 @@ double nmse_of(const std::vector<float>& expected, const std::vector<float>& fou
   return nmse(std::vector<double>(expected.begin(), expected.end()), found);
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code + ": " + error.message;
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE("a prompt by GEMM kernels gives the logits of its tokens, one by one") {
   for (const auto architecture : {model::Architecture::gemma3, model::Architecture::qwen2}) {
     // Every day one of them.
     if (!full() && architecture == model::Architecture::qwen2) continue;
-    const ToyShape shape = shape_of(architecture);
+    const ToyShape shape = prefill_shape(architecture);
     // One with the plans for the emulator, one with those of a GPU.
     model::ModelOptions loading = model_options();
     loading.gpu_plans = architecture == model::Architecture::qwen2;
@@ -111,7 +102,7 @@ TEST_CASE("a prompt by GEMM kernels gives the logits of its tokens, one by one")
 }
 
 TEST_CASE("a prompt of few tokens is exact whatever the type of the prefill") {
-  const ToyShape shape = shape_of(model::Architecture::llama);
+  const ToyShape shape = prefill_shape(model::Architecture::llama);
   const ModelBench bench(shape);
   const Tokens tokens = toy_tokens(shape, model::kMinGemmRows - 1, 5);
   const auto logits = [&](ElementType type) {
@@ -139,7 +130,7 @@ Toy with_weights(const ToyShape& shape, const std::string& tensor, double value)
 }  // namespace
 
 TEST_CASE("an activation that f16 does not have is an error of the prefill") {
-  const ToyShape shape = shape_of(model::Architecture::llama);
+  const ToyShape shape = prefill_shape(model::Architecture::llama);
   const Toy toy = with_weights(shape, "blk.1.ffn_norm.weight", 60000);
   const Device device = Device::open("emulator", model_settings());
   const Context context(device);
@@ -162,7 +153,7 @@ TEST_CASE("an activation that f16 does not have is an error of the prefill") {
 }
 
 TEST_CASE("an infinity is an error of a prefill in bf16") {
-  const ToyShape shape = shape_of(model::Architecture::llama);
+  const ToyShape shape = prefill_shape(model::Architecture::llama);
   const Toy toy =
       with_weights(shape, "blk.0.attn_norm.weight", std::numeric_limits<double>::infinity());
   const Device device = Device::open("emulator", model_settings());
@@ -189,7 +180,7 @@ int launches_of(FaultTable& table, const std::function<void()>& work) {
 }  // namespace
 
 TEST_CASE("a prompt of 512 tokens takes a twentieth of the launches of its tokens") {
-  ToyShape shape = shape_of(model::Architecture::llama);
+  ToyShape shape = prefill_shape(model::Architecture::llama);
   shape.layers = 1;
   shape.width = 32;
   shape.ffn = 32;
@@ -221,7 +212,7 @@ TEST_CASE("a prompt of 512 tokens takes a twentieth of the launches of its token
 }
 
 TEST_CASE("what a prefill cannot be is refused by name") {
-  const ToyShape shape = shape_of(model::Architecture::llama);
+  const ToyShape shape = prefill_shape(model::Architecture::llama);
   const ModelBench bench(shape);
   const auto refusal = [&](const model::Model& model, ElementType type, std::uint32_t rows) {
     return error_of([&] { Session session(model, options_of(type, rows)); });

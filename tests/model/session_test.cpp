@@ -32,16 +32,6 @@ std::vector<float> logits_of(Session& session, std::uint32_t sequence = 0) {
   return {logits.begin(), logits.end()};
 }
 
-// "code: message" of the error.
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code + ": " + error.message;
-  }
-  return "no error";
-}
-
 using Tokens = std::vector<std::uint32_t>;
 
 }  // namespace

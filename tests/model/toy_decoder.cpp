@@ -8,6 +8,7 @@
 
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/support/error.hpp"
 
 namespace ptxgen::test {
 
@@ -340,6 +341,15 @@ std::vector<std::uint32_t> toy_tokens(const ToyShape& shape, std::size_t count,
     token = static_cast<std::uint32_t>(random() % shape.vocabulary);
   }
   return tokens;
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code + ": " + error.message;
+  }
+  return "no error";
 }
 
 }  // namespace ptxgen::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -59,5 +60,8 @@ struct Toy {
 /// Tokens of that number, deterministic.
 [[nodiscard]] std::vector<std::uint32_t> toy_tokens(const ToyShape& shape, std::size_t count,
                                                     std::uint64_t seed);
+
+/// "code: message" of the error that the call throws, "no error" if it throws none.
+[[nodiscard]] std::string error_of(const std::function<void()>& call);
 
 }  // namespace ptxgen::test
