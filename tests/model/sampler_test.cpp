@@ -84,35 +84,35 @@ TEST_CASE("filters keep the tokens that they say") {
     for (const auto& [token, times] : draw(options, logits, 3000)) tokens.push_back(token);
     return tokens;
   };
-  using Tokens = std::vector<std::uint32_t>;
-  CHECK(kept(open_options()) == Tokens{0, 1, 2, 3, 4});
+  using Kept = std::vector<std::uint32_t>;
+  CHECK(kept(open_options()) == Kept{0, 1, 2, 3, 4});
   SamplerOptions options = open_options();
   options.top_k = 2;
-  CHECK(kept(options) == Tokens{1, 3});
+  CHECK(kept(options) == Kept{1, 3});
   options = open_options();
   options.top_p = 0.69F;
-  CHECK(kept(options) == Tokens{1, 3});
+  CHECK(kept(options) == Kept{1, 3});
   options.top_p = 0.71F;
-  CHECK(kept(options) == Tokens{1, 3, 4});
+  CHECK(kept(options) == Kept{1, 3, 4});
   options.top_p = 1e-6F;
-  CHECK(kept(options) == Tokens{1});
+  CHECK(kept(options) == Kept{1});
   options = open_options();
   options.min_p = 0.3F;
-  CHECK(kept(options) == Tokens{1, 3, 4});
+  CHECK(kept(options) == Kept{1, 3, 4});
   options.min_p = 1;
-  CHECK(kept(options) == Tokens{1});
+  CHECK(kept(options) == Kept{1});
   // top-k first: the sum of the two is 0.7, of which 0.4 is 57 %.
   options = open_options();
   options.top_k = 2;
   options.top_p = 0.56F;
-  CHECK(kept(options) == Tokens{1});
+  CHECK(kept(options) == Kept{1});
   options.top_p = 0.58F;
-  CHECK(kept(options) == Tokens{1, 3});
+  CHECK(kept(options) == Kept{1, 3});
   // The temperature comes last, so filters do not see it.
   options = open_options();
   options.top_p = 0.69F;
   options.temperature = 50;
-  CHECK(kept(options) == Tokens{1, 3});
+  CHECK(kept(options) == Kept{1, 3});
 }
 
 TEST_CASE("a seed gives the same tokens everywhere") {

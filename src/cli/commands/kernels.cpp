@@ -1,4 +1,5 @@
 // src/cli/commands/kernels.cpp - ptxgen list and dump: the library's kernels
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -68,11 +69,24 @@ void add_list(CLI::App& app, int& exit_code) {
   });
 }
 
+namespace {
+
+const ptx::Target& usual_target(const KernelDescription& kernel) {
+  const ptx::Target& usual = ptx::target("sm_89");
+  if (kernel.serves(usual)) return usual;
+  const auto targets = ptx::targets();
+  const auto found = std::find_if(targets.begin(), targets.end(),
+                                  [&](const ptx::Target& target) { return kernel.serves(target); });
+  return found != targets.end() ? *found : usual;
+}
+
+}  // namespace
+
 void add_dump(CLI::App& app, int& exit_code) {
   struct Options {
     std::string kernel;
     std::vector<std::string> settings;
-    std::string target = "sm_89";
+    std::string target;
     std::string output;
     PassChoice passes;
     bool json = false;
@@ -82,14 +96,16 @@ void add_dump(CLI::App& app, int& exit_code) {
   command.footer("Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 --target sm_90");
   command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows").required();
   command.add_option("-p", options->settings, "NAME=VALUE, repeatable").one_value_each();
-  command.add_option("--target", options->target, "sm_75 to sm_121, a and f variants")
-      .capture_default_str();
+  command.add_option("--target", options->target,
+                     "sm_75 to sm_121, a and f variants; default: sm_89, or the first that has "
+                     "what the kernel needs");
   options->passes.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json, "one JSON document: {\"ptx\",\"kernel\",\"target\"}");
   command.callback([options, &exit_code] {
     const LibraryKernel kernel = library_kernel(options->kernel, options->settings);
-    const ptx::Target& target = target_named(options->target);
+    const ptx::Target& target =
+        options->target.empty() ? usual_target(*kernel.entry) : target_named(options->target);
     const optimize::PassOptions passes = options->passes.options();
     ptx::Module module = kernel.entry->build(kernel.values, target);
     (void)optimize::run_passes(module, passes);

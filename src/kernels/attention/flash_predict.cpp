@@ -154,8 +154,8 @@ FlashPrediction predict(const FlashAttentionTensorCore& kernel, const ptx::Gpu& 
   work.tile_keys = shape.keys;
   const double operations = 4.0 * shape.queries * shape.keys * p.head_size;
   work.product_seconds = operations / (rates.mma_tflops() * 1e12 / gpu.sms);
-  constexpr std::uint32_t kWarps = FlashAttentionTensorCore::kThreads / 32;
-  work.shared_bytes = 2.0 * p.head_size * (shape.queries + 2.0 * (1 + kWarps) * shape.keys);
+  constexpr std::uint32_t kTileWarps = FlashAttentionTensorCore::kThreads / 32;
+  work.shared_bytes = 2.0 * p.head_size * (shape.queries + 2.0 * (1 + kTileWarps) * shape.keys);
   work.needs.threads = FlashAttentionTensorCore::kThreads;
   work.needs.registers = ptx::max_registers(gpu.registers_per_sm, work.needs.threads, 2);
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();

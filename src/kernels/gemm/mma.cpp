@@ -13,7 +13,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint16_t kAsyncSm = 80;  // cp.async, mma.m16n8k16, bf16
+using gemm::kAsyncSm;
 
 [[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
   Error error(Stage::Build, code, std::move(message));
@@ -432,7 +432,7 @@ BuiltKernel GemmMma::build(const ptx::Target& target) const {
   check(*this, target);
   KernelBuilder k(kernel_name<GemmMma>, target.name);
   k.required_threads(shape().threads());
-  k.min_blocks_per_sm(shape().blocks_per_sm);
+  k.min_blocks_per_sm(gemm::resident_blocks(*this, target.sm));
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(

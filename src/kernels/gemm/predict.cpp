@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "kernels/gemm/staged_operand.hpp"
 #include "kernels/model/law.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/kernels/gemm/planner.hpp"
@@ -149,8 +150,8 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
     work.pass_seconds += values * kConvertInstructions / kFmaPerClock / (gpu.clock_mhz * 1e6);
   }
   work.needs.threads = shape.threads();
-  work.needs.registers =
-      ptx::max_registers(gpu.registers_per_sm, shape.threads(), shape.blocks_per_sm);
+  work.needs.registers = ptx::max_registers(gpu.registers_per_sm, shape.threads(),
+                                            gemm::resident_blocks(kernel, ptx::sm_of(gpu)));
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
   return predicted(p, work, gpu, rates.peak_tflops);
 }

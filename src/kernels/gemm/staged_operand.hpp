@@ -1,6 +1,7 @@
 // src/kernels/gemm/staged_operand.hpp - tiles of A or B from global memory to fragments
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -92,6 +93,16 @@ class StagedCopy {
   std::optional<Var<u32>> run_;      ///< the thread's next eight terms in these rows
   bool tail_next_ = false;
 };
+
+/// The first target with cp.async, mma.m16n8k16 and bf16.
+inline constexpr std::uint16_t kAsyncSm = 80;
+
+/// Blocks of an SM for which `gemm_mma` leaves registers. Without cp.async the values of a step are
+/// in registers beside its products; if they are decoded too, half as many blocks fit.
+[[nodiscard]] inline std::uint32_t resident_blocks(const GemmMma& kernel, std::uint16_t sm) {
+  const std::uint32_t blocks = kernel.shape().blocks_per_sm;
+  return sm < kAsyncSm && kernel.converts_b() ? std::max(1u, blocks / 2) : blocks;
+}
 
 /// The addresses of a lane for fragments: 16 outputs x 32 bytes of terms of a warp's part of the
 /// tile.
