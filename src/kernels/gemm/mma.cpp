@@ -438,7 +438,11 @@ BuiltKernel GemmMma::build(const ptx::Target& target) const {
   gemm::Kit kit = gemm::read_parameters(
       k, problem, splits == 1 ? gemm::WorkspaceUse::Declared : gemm::WorkspaceUse::Used);
   if (target.sm < kAsyncSm) {
-    Emitter<m16n8k8, f16>(*this, target, kit).emit();
+    // Copies that wait for their loads run no steps ahead; a third stage is only more code, whose
+    // registers do not suffice.
+    GemmMma two = *this;
+    two.stages = 2;
+    Emitter<m16n8k8, f16>(two, target, kit).emit();
   } else if (problem.type == ElementType::f16) {
     Emitter<m16n8k16, f16>(*this, target, kit).emit();
   } else if (problem.type == ElementType::f32) {
