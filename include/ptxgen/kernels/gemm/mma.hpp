@@ -61,7 +61,7 @@ struct GemmMma {
 
   GemmProblem problem;
   GemmTile tile = GemmTile::t128x128x32;
-  std::uint32_t stages = 3;  ///< 2 to 5
+  std::uint32_t stages = 3;  ///< 2 to 5; code for sm_75 uses 2
   /// Blocks that share the terms of a tile, the grid's y: they divide the steps, which are
   /// complete.
   std::uint32_t splits = 1;
