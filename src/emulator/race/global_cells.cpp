@@ -275,6 +275,8 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
 
 void GlobalRaces::check_scopes(Now& now, std::uint64_t granule, std::uint32_t lanes,
                                std::uint8_t bytes) {
+  // Each thread of a parallel run has a list of its own: accesses of two of them would not meet.
+  if (now.scope != ptx::Modifier::none && team_->parallel()) throw Replay{};
   const auto found = scoped_.find(granule);
   if (found != scoped_.end()) {
     std::vector<ScopedAccess>& all = found->second;
