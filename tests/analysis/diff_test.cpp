@@ -10,6 +10,7 @@
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 #include "support/harness.hpp"
+#include "support/served_target.hpp"
 
 using namespace ptxgen;
 using analysis::Change;
@@ -190,6 +191,22 @@ TEST_CASE("diff: values and control flow") {
   // The branch that leaves the loop instead of closing it.
   CHECK(changes({{"@%p2 bra LOOP", "@%p2 bra STORE"}}) ==
         Expected{"control_flow - @%p2 bra LOOP; + @%p2 bra STORE;"});
+  // Values of two paths that meet: one of them is another one, beside a third that is the same.
+  const std::string meet = edited({{"\tmul.wide.u32 %rd7, %r2, 4;\n",
+                                    "\tmov.f32 %f5, %f1;\n\t@%p1 mov.f32 %f5, %f3;\n\tadd.f32 "
+                                    "%f4, %f4, %f5;\n\tmul.wide.u32 %rd7, %r2, 4;\n"}});
+  std::string other = meet;
+  other.replace(other.find("mov.f32 %f5, %f3"), 16, "mov.f32 %f5, %f4");
+  CHECK(changes(meet, meet).empty());
+  CHECK(changes(meet, other) ==
+        Expected{"operand - @%p1 mov.f32 %f5, %f3; + @%p1 mov.f32 %f5, %f4;"});
+  // The value that a loop begins with is another one of the same instructions.
+  const std::string begin = edited({{"\tmov.f32 %f1, 0f00000000;\n",
+                                     "\tcvt.rn.f32.u32 %f6, %r1;\n\tcvt.rn.f32.u32 %f7, "
+                                     "%r2;\n\tmov.f32 %f1, %f6;\n"}});
+  std::string changed = begin;
+  changed.replace(changed.find("mov.f32 %f1, %f6"), 16, "mov.f32 %f1, %f7");
+  CHECK(changes(begin, changed) == Expected{"operand - mov.f32 %f1, %f6; + mov.f32 %f1, %f7;"});
   // A barrier where not all threads come.
   CHECK(changes({{"\tbar.sync 0;\n", ""}, {"LOOP:", "\tbar.sync 0;\nLOOP:"}}) ==
         Expected{"control_flow - bar.sync 0; + bar.sync 0;"});
@@ -292,7 +309,8 @@ TEST_CASE(
   for (const KernelDescription& kernel : catalog()) {
     INFO(kernel.name);
     if (!test::full() && ++kernels % 3 != test::seed() % 3) continue;
-    const ptx::Module module = kernel.build(kernel.default_values(), ptx::target("sm_90"));
+    const ptx::Module module =
+        kernel.build(kernel.default_values(), test::served_target(kernel, "sm_90"));
     ptx::Module other = module;
     for (ptx::Function& function : other.functions) {
       swaps += reorder(function, random);

@@ -35,7 +35,7 @@ struct Change {
   std::string kernel;                    ///< or device function; empty for changes of the module
   std::string a, b;                      ///< what is there: a statement, a declaration, a number
   std::uint32_t line_a = 0, line_b = 0;  ///< of the texts that were parsed; 0: none, or built
-  std::string what;                      ///< the same in words: "operand 2 is computed otherwise"
+  std::string what;  ///< the same in words: "barrier removed"; of a Mix the opcode
 };
 
 /// The differences of two modules in what they compute; empty if there are none. Neither the names

@@ -190,23 +190,21 @@ class ModuleDiff {
     compare_mix(kernel, *from, *to);
   }
 
-  static std::map<std::string, std::pair<std::uint32_t, std::uint32_t>>& count(
-      std::map<std::string, std::pair<std::uint32_t, std::uint32_t>>& counts, const Module& module,
-      const Function& function, bool first) {
+  using Counts = std::map<std::string, std::pair<std::uint32_t, std::uint32_t>>;
+  template <class Add>
+  static void for_each_opcode(const Module& module, const Function& function, Add&& add) {
     for (const Instruction& s : function.body) {
       if (s.kind != StatementKind::Instruction) continue;
       Instruction bare = s;
       bare.guard = {};
-      std::string text = print(module, function, bare);
-      auto& both = counts[text.substr(0, text.find_first_of(" ;"))];
-      ++(first ? both.first : both.second);
+      const std::string text = print(module, function, bare);
+      add(text.substr(0, text.find_first_of(" ;")));
     }
-    return counts;
   }
   void compare_mix(const std::string& kernel, const Function& from, const Function& to) {
-    std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> counts;
-    count(counts, a_, from, true);
-    count(counts, b_, to, false);
+    Counts counts;
+    for_each_opcode(a_, from, [&](const std::string& opcode) { ++counts[opcode].first; });
+    for_each_opcode(b_, to, [&](const std::string& opcode) { ++counts[opcode].second; });
     for (const auto& [opcode, both] : counts) {
       if (both.first == both.second) continue;
       mixes_.push_back({ChangeKind::Mix, kernel, std::to_string(both.first),

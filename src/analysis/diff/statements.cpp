@@ -233,26 +233,29 @@ class FunctionDiff {
     }
   }
 
-  // Whether the nodes stand for the same value, given that those in `assumed` do.
-  bool corresponds(std::uint32_t a, std::uint32_t b,
-                   std::set<std::pair<std::uint32_t, std::uint32_t>>& assumed) {
+  // Whether the nodes stand for the same value. Phis of a loop do if they do under the assumption
+  // that they do; what was found to differ stays so.
+  using Verdicts = std::map<std::pair<std::uint32_t, std::uint32_t>, bool>;
+  bool corresponds(std::uint32_t a, std::uint32_t b, Verdicts& verdicts) {
     if (match_.partner(a) == b || match_.same_value(a, b)) return true;
+    const auto [known, first] = verdicts.emplace(std::pair(a, b), true);
+    if (!first) return known->second;
+    return known->second = phis_correspond(a, b, verdicts);
+  }
+  bool phis_correspond(std::uint32_t a, std::uint32_t b, Verdicts& verdicts) {
     const CodeNode& x = a_.nodes()[a];
     const CodeNode& y = b_.nodes()[b];
     const bool phi_a = x.kind == CodeNode::Kind::Phi, phi_b = y.kind == CodeNode::Kind::Phi;
-    if (!assumed.emplace(a, b).second) return true;
-    if (phi_a && phi_b) {
-      return all_inputs(a_, x, [&](std::uint32_t from) {
-        return any_input(b_, y, [&](std::uint32_t to) { return corresponds(from, to, assumed); });
-      });
-    }
+    const auto any_of_a = [&](std::uint32_t to) {
+      return any_input(a_, x, [&](std::uint32_t from) { return corresponds(from, to, verdicts); });
+    };
+    const auto any_of_b = [&](std::uint32_t from) {
+      return any_input(b_, y, [&](std::uint32_t to) { return corresponds(from, to, verdicts); });
+    };
+    if (phi_a && phi_b) return all_inputs(a_, x, any_of_b) && all_inputs(b_, y, any_of_a);
     // Where control flow has changed, values that meet in one function do not in the other.
-    if (phi_a && flow_changed_) {
-      return any_input(a_, x, [&](std::uint32_t from) { return corresponds(from, b, assumed); });
-    }
-    if (phi_b && flow_changed_) {
-      return any_input(b_, y, [&](std::uint32_t to) { return corresponds(a, to, assumed); });
-    }
+    if (phi_a && flow_changed_) return any_of_a(b);
+    if (phi_b && flow_changed_) return any_of_b(a);
     return false;
   }
   template <class Test>
@@ -278,9 +281,9 @@ class FunctionDiff {
       const auto x = values(a_, i), y = values(b_, j);
       for (const auto& [position, from] : x) {
         const auto to = y.find(position);
-        std::set<std::pair<std::uint32_t, std::uint32_t>> assumed;
+        Verdicts verdicts;
         if (to == y.end() || reported(from, to->second) ||
-            corresponds(from.node, to->second.node, assumed)) {
+            corresponds(from.node, to->second.node, verdicts)) {
           continue;
         }
         add(ChangeKind::Operand, i, j,
