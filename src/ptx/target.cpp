@@ -50,10 +50,12 @@ constexpr Target kTargets[] = {
 // By architecture: CUDA C++ Programming Guide, technical specifications per compute capability; 8.8
 // again takes the smaller figures of its neighbours.
 constexpr Limits kLimits[] = {
-    {75, 1024, 16, 64 * kKiB},   {80, 2048, 32, 164 * kKiB},  {86, 1536, 16, 100 * kKiB},
-    {87, 1536, 16, 164 * kKiB},  {88, 1536, 16, 100 * kKiB},  {89, 1536, 24, 100 * kKiB},
-    {90, 2048, 32, 228 * kKiB},  {100, 2048, 32, 228 * kKiB}, {103, 2048, 32, 228 * kKiB},
-    {110, 1536, 24, 228 * kKiB}, {120, 1536, 24, 100 * kKiB}, {121, 1536, 24, 100 * kKiB},
+    {75, 1024, 16, 64 * kKiB, 64},    {80, 2048, 32, 164 * kKiB, 64},
+    {86, 1536, 16, 100 * kKiB, 128},  {87, 1536, 16, 164 * kKiB, 128},
+    {88, 1536, 16, 100 * kKiB, 128},  {89, 1536, 24, 100 * kKiB, 128},
+    {90, 2048, 32, 228 * kKiB, 128},  {100, 2048, 32, 228 * kKiB, 128},
+    {103, 2048, 32, 228 * kKiB, 128}, {110, 1536, 24, 228 * kKiB, 128},
+    {120, 1536, 24, 100 * kKiB, 128}, {121, 1536, 24, 100 * kKiB, 128},
 };
 
 // Checked with ptxas 13.0, which refuses one byte more.

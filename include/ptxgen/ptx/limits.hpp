@@ -17,6 +17,7 @@ struct Limits {
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
   std::uint32_t shared_per_sm = 0;  ///< bytes
+  std::uint16_t fma_per_clock = 0;  ///< of f32, by an SM
   std::uint32_t threads_per_block = 1024;
   std::array<std::uint32_t, 3> block{1024, 1024, 64};  ///< threads in x, y, z
   std::uint32_t registers_per_thread = 255;            ///< 32-bit

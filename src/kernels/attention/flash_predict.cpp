@@ -18,10 +18,8 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-// Of an SM and clock; the CUDA programming guide's table of arithmetic throughput, 7.5 to 9.0.
+// ex2 of an SM in a clock; the CUDA programming guide's table of arithmetic throughput, 7.5 to 9.0.
 constexpr double kPowers = 16;
-constexpr double kFma = 128;
-constexpr double kSharedBytes = 128;
 // f32 instructions of a score beside its ex2: maximum, fma, sum, half a conversion.
 constexpr double kScoreInstructions = 3.5;
 
@@ -120,9 +118,9 @@ FlashPrediction predicted(const FlashProblem& p, const LaunchGeometry& geometry,
   terms.launch = rates.graph_us;
   terms.tensor = steps.busiest * work.product_seconds * 1e6;
   const double scores = static_cast<double>(work.tile_queries) * work.tile_keys;
-  const double score_clocks = 1 / kPowers + kScoreInstructions / kFma;
-  terms.exp = steps.busiest * scores * score_clocks / clock * 1e6;
-  terms.shared = steps.busiest * work.shared_bytes / kSharedBytes / clock * 1e6;
+  const double score_seconds = 1 / kPowers / clock + model::fma_seconds(gpu, kScoreInstructions);
+  terms.exp = steps.busiest * scores * score_seconds * 1e6;
+  terms.shared = steps.busiest * work.shared_bytes / model::kSharedBytesPerClock / clock * 1e6;
   // Blocks of an SM wait at the same time.
   const double each = (rates.hit_ns - rates.start_ns) * 1e-3;
   terms.latency = std::max(steps.busiest / prediction.blocks_per_sm, steps.longest) * each;
@@ -171,11 +169,11 @@ FlashPrediction predict(const FlashAttention& kernel, const ptx::Gpu& gpu) {
   work.tile_queries = shape.queries;
   work.tile_keys = shape.keys;
   const double products = 2.0 * shape.queries * shape.keys * p.head_size;
-  work.product_seconds = products / kFma / (gpu.clock_mhz * 1e6);
+  work.product_seconds = model::fma_seconds(gpu, products);
   const double warps = shape.queries / 8.0;
   const double of_scores = p.head_size / 4.0 * (4 + shape.keys / 8.0);
   const double of_values = shape.keys / 4.0 * (4 + p.head_size / 8.0);
-  work.shared_bytes = warps * (of_scores + of_values) * kSharedBytes;
+  work.shared_bytes = warps * (of_scores + of_values) * model::kSharedBytesPerClock;
   work.needs.threads = kernel.threads();
   work.needs.registers = p.head_size > 128 ? 255 : 128;
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();

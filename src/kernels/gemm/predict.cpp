@@ -13,9 +13,8 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr double kSharedBytesPerClock = 128;  // of an SM
-constexpr double kFmaPerClock = 128;          // f32, of an SM
-constexpr double kStoredBytesPerClock = 64;   // from an SM to the L2
+constexpr double kIssuedPerClock = 128;      // threads whose instructions an SM issues
+constexpr double kStoredBytesPerClock = 64;  // from an SM to the L2
 
 // Stores, fence, ticket, loads: as of GEMV plans.
 constexpr double kTicketUs = 1.5;
@@ -92,7 +91,7 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   GemmTerms& terms = prediction.terms;
   terms.launch = rates.graph_us;
   terms.tensor = on_busiest * work.pass_seconds * 1e6;
-  terms.shared = on_busiest * work.shared_bytes / kSharedBytesPerClock / clock * 1e6;
+  terms.shared = on_busiest * work.shared_bytes / model::kSharedBytesPerClock / clock * 1e6;
   const double each = (rates.hit_ns - rates.start_ns) * 1e-3;  // of a load from the L2
   const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
   terms.latency =
@@ -147,7 +146,7 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   if (kernel.converts_b()) {
     // In the issue slots of the products.
     const double values = shape.n * work.terms;
-    work.pass_seconds += values * kConvertInstructions / kFmaPerClock / (gpu.clock_mhz * 1e6);
+    work.pass_seconds += values * kConvertInstructions / kIssuedPerClock / (gpu.clock_mhz * 1e6);
   }
   work.needs.threads = shape.threads();
   work.needs.registers = ptx::max_registers(gpu.registers_per_sm, shape.threads(),
@@ -157,7 +156,7 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
 }
 
 // One block of three warpgroups is on an SM. The two that multiply are independent but for the
-// ring: with blocks that stay, one stores its outputs while the other, up to `stages` steps later,
+// ring: with persistent blocks, one stores its outputs while the other, up to `stages` steps later,
 // multiplies at the full rate, and only the last outputs of that one are alone.
 GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu) {
   const GemmProblem& p = kernel.problem;
@@ -179,7 +178,8 @@ GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu) {
   const double flops = 2.0 * shape.m * shape.n * work.terms;
   work.pass_seconds = flops / (rates.peak_tflops * rates.wgmma_share * 1e12 / gpu.sms);
   const double outputs = static_cast<double>(shape.m) * shape.n;
-  const double clocks = outputs * (8 / kSharedBytesPerClock + bytes(p.c) / kStoredBytesPerClock);
+  const double clocks =
+      outputs * (8 / model::kSharedBytesPerClock + bytes(p.c) / kStoredBytesPerClock);
   work.output_seconds = clocks / (gpu.clock_mhz * 1e6);
   if (kernel.blocks != 0) work.output_seconds /= GemmWgmma::kConsumers;
   work.needs.threads = GemmWgmma::kThreads;
@@ -201,11 +201,11 @@ GemmPrediction predict(const GemmTiled& kernel, const ptx::Gpu& gpu) {
   const double products = static_cast<double>(kernel.tile) * kernel.tile * work.terms;
   const double each = kernel.outputs();
   const double wavefronts = each == 1 ? 2 : each / 4 * 3;  // of a warp and term
-  work.shared_bytes = products / 32 / (each * each) * wavefronts * kSharedBytesPerClock;
-  work.pass_seconds = products / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  work.shared_bytes = products / 32 / (each * each) * wavefronts * model::kSharedBytesPerClock;
+  work.pass_seconds = model::fma_seconds(gpu, products);
   if (info(p.type_b()).block_values != 1) {
     const double values = kernel.tile * work.terms;
-    work.pass_seconds += values * kConvertInstructions / kFmaPerClock / (gpu.clock_mhz * 1e6);
+    work.pass_seconds += values * kConvertInstructions / kIssuedPerClock / (gpu.clock_mhz * 1e6);
   }
   work.needs.threads = kernel.geometry().block.x * kernel.geometry().block.y;
   work.needs.registers = each == 1 ? 32 : each == 4 ? 64 : 128;
@@ -223,8 +223,8 @@ GemmPrediction predict(const GemmNaive& kernel, const ptx::Gpu& gpu) {
   work.tile_m = work.tile_n = kTile;
   work.terms = work.steps = p.k;
   const double products = static_cast<double>(kTile) * kTile * work.terms;
-  work.shared_bytes = products / 32 * 4 * kSharedBytesPerClock;
-  work.pass_seconds = products / kFmaPerClock / (gpu.clock_mhz * 1e6);
+  work.shared_bytes = products / 32 * 4 * model::kSharedBytesPerClock;
+  work.pass_seconds = model::fma_seconds(gpu, products);
   work.needs.threads = kTile * kTile;
   work.needs.registers = 40;
   return predicted(p, work, gpu, 0);

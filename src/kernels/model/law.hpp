@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ptxgen/kernels/model/rates.hpp"
+#include "ptxgen/ptx/limits.hpp"
 
 /// A load takes longer the busier DRAM is: with u, the share of the full rate that is reached, its
 /// latency is L(u) = L0 + s u^2. By Little's law the rate is the bytes in flight divided by L(u),
@@ -29,6 +30,12 @@ struct DramRates {
 };
 [[nodiscard]] DramRates mixed(const GpuRates& rates, double written_share) noexcept;
 
+/// Bytes of shared memory that an SM loads or stores in a clock, on every architecture.
+inline constexpr double kSharedBytesPerClock = 128;
+/// Seconds of that many fused multiply-adds in f32 on one SM.
+[[nodiscard]] inline double fma_seconds(const ptx::Gpu& gpu, double count) noexcept {
+  return count / ptx::limits(gpu.target).fma_per_clock / (gpu.clock_mhz * 1e6);
+}
 /// Rate of a reader of the L2. Where it was not published, the lower one of a copy.
 [[nodiscard]] inline double l2_read_gb_per_s(const ptx::Gpu& gpu, const GpuRates& rates) noexcept {
   return std::max(gpu.measured.l2_read_bytes_per_clock * gpu.clock_mhz * 1e-3, rates.l2_gb_per_s);
