@@ -28,8 +28,6 @@ std::string BuiltKernel::ptx() const { return ptx::print(module_); }
 
 namespace {
 
-constexpr std::uint32_t kMapAlignment = 64;  // of a tensor map, a parameter
-
 // An assembler may contract a mul and an add that name no rounding, whatever our passes do.
 void write_forbidden_roundings(ptx::Function& f) {
   for (ptx::Instruction& s : f.body) {
@@ -89,7 +87,7 @@ void KernelBuilder::declare(const Name& name, ptx::Type type, bool pointer, ptx:
 
 Value<u64> KernelBuilder::tensor_map_address(const Name& name) {
   constexpr std::uint32_t kBytes = 128;
-  constexpr std::uint32_t kAlignment = kMapAlignment;
+  constexpr std::uint32_t kAlignment = 64;
   detail::Transaction transaction(*this);
   declare(name, ptx::Type::b8, false, ptx::Space::Generic, ptx::Type::b8);
   ptx::Variable& variable = function().parameters.back();
@@ -218,13 +216,7 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
                   : "a thread has 1 to " + count_text(most, "byte") + " of local memory"),
          site);
   }
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
-    fail("bad-operand",
-         format_text("an alignment of {}: it must be a power of two and a multiple of the "
-                     "element's {}",
-                     count_text(alignment, "byte"), bytes),
-         site);
-  }
+  check_alignment(alignment, bytes, site);
   detail::Transaction transaction(*this);
   ptx::Variable variable;
   variable.name = module_.names.intern(name);
@@ -241,15 +233,21 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
   return {this, base, 0, alignment};
 }
 
-detail::PointerData KernelBuilder::dynamic_base(Site site) {
+void KernelBuilder::check_alignment(std::uint32_t alignment, std::uint32_t bytes, Site site) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
+    fail("bad-operand",
+         format_text("an alignment of {}: it must be a power of two and a multiple of the "
+                     "element's {}",
+                     count_text(alignment, "byte"), bytes),
+         site);
+  }
+}
+
+detail::PointerData KernelBuilder::dynamic_base(std::uint32_t bytes, std::uint32_t alignment,
+                                                Site site) {
   check_open(site);
+  check_alignment(alignment, bytes, site);
   detail::Transaction transaction(*this);
-  // What bulk copies ask for; the swizzle of tensor copies repeats after 1024 bytes.
-  const auto& parameters = function().parameters;
-  const bool maps = std::any_of(
-      parameters.begin(), parameters.end(),
-      [](const ptx::Variable& parameter) { return parameter.alignment == kMapAlignment; });
-  const std::uint32_t alignment = maps ? 1024 : 128;
   if (dynamic_shared_ == ptx::kNone) {
     ptx::Variable variable;
     std::string name = "dynamic_shared";
@@ -266,6 +264,8 @@ detail::PointerData KernelBuilder::dynamic_base(Site site) {
     module_.variables.push_back(std::move(variable));
     dynamic_shared_ = static_cast<std::uint32_t>(module_.symbols.size() - 1);
   }
+  ptx::Variable& memory = module_.variables[module_.symbols[dynamic_shared_].index];
+  memory.alignment = std::max(memory.alignment, alignment);
   const ptx::Register base = symbol_address({dynamic_shared_}, site);
   transaction.keep();
   return {this, base, 0, alignment};

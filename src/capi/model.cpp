@@ -89,21 +89,22 @@ void write_elements(const Elements& from, T* to, std::size_t capacity, std::size
 }
 
 model::SessionOptions session_options(const ptxgen_session_options* settings) {
-  constexpr ElementType kCaches[] = {ElementType::f32, ElementType::f16, ElementType::bf16,
-                                     ElementType::q8_0};
+  // Of a cache; the first three also of a prefill.
+  constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16,
+                                    ElementType::q8_0};
   const ptxgen_session_options from = read_struct(settings, "options");
   model::SessionOptions options;
-  if (from.cache < 0 || from.cache >= static_cast<std::int32_t>(std::size(kCaches))) {
+  if (from.cache < 0 || from.cache >= static_cast<std::int32_t>(std::size(kTypes))) {
     throw UsageError{"out-of-range", format_text("options.cache is {}; valid values are 0 to {}",
-                                                 from.cache, std::size(kCaches) - 1)};
+                                                 from.cache, std::size(kTypes) - 1)};
   }
   if (from.prefill_type < 0 || from.prefill_type > PTXGEN_PREFILL_BF16) {
     throw UsageError{"out-of-range",
                      format_text("options.prefill_type is {}; valid values are 0 to {}",
                                  from.prefill_type, int{PTXGEN_PREFILL_BF16})};
   }
-  options.cache = kCaches[from.cache];
-  options.prefill_type = kCaches[from.prefill_type];
+  options.cache = kTypes[from.cache];
+  options.prefill_type = kTypes[from.prefill_type];
   options.context = from.context;
   if (from.sequences != 0) options.sequences = from.sequences;
   if (from.prefill_rows != 0) options.prefill_rows = from.prefill_rows;

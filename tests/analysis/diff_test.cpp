@@ -191,14 +191,14 @@ TEST_CASE("diff: values and control flow") {
   // The branch that leaves the loop instead of closing it.
   CHECK(changes({{"@%p2 bra LOOP", "@%p2 bra STORE"}}) ==
         Expected{"control_flow - @%p2 bra LOOP; + @%p2 bra STORE;"});
-  // Values of two paths that meet: one of them is another one, beside a third that is the same.
-  const std::string meet = edited({{"\tmul.wide.u32 %rd7, %r2, 4;\n",
-                                    "\tmov.f32 %f5, %f1;\n\t@%p1 mov.f32 %f5, %f3;\n\tadd.f32 "
-                                    "%f4, %f4, %f5;\n\tmul.wide.u32 %rd7, %r2, 4;\n"}});
-  std::string other = meet;
+  // A guarded write merges two values: one of them is another one.
+  const std::string merge = edited({{"\tmul.wide.u32 %rd7, %r2, 4;\n",
+                                     "\tmov.f32 %f5, %f1;\n\t@%p1 mov.f32 %f5, %f3;\n\tadd.f32 "
+                                     "%f4, %f4, %f5;\n\tmul.wide.u32 %rd7, %r2, 4;\n"}});
+  std::string other = merge;
   other.replace(other.find("mov.f32 %f5, %f3"), 16, "mov.f32 %f5, %f4");
-  CHECK(changes(meet, meet).empty());
-  CHECK(changes(meet, other) ==
+  CHECK(changes(merge, merge).empty());
+  CHECK(changes(merge, other) ==
         Expected{"operand - @%p1 mov.f32 %f5, %f3; + @%p1 mov.f32 %f5, %f4;"});
   // The value that a loop begins with is another one of the same instructions.
   const std::string begin = edited({{"\tmov.f32 %f1, 0f00000000;\n",

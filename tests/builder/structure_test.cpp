@@ -64,6 +64,21 @@ TEST_CASE("a warp reduction gives every lane the result") {
   CHECK(reduced.find("ld.", 3) == std::string::npos);
 }
 
+TEST_CASE("dynamic shared memory has the largest alignment that was asked for") {
+  KernelBuilder k("aligned");
+  k.dynamic_shared<u32>(16)[0] = 1;
+  k.dynamic_shared<u32>(1024)[1] = 3;
+  k.dynamic_shared<u32>()[2] = 2;
+  const std::string text = k.build().ptx();
+  CHECK(text.find(".extern .shared .align 1024 .b8 dynamic_shared[];\n") != std::string::npos);
+  KernelBuilder refused("refused");
+  for (const std::uint32_t alignment : {0u, 2u, 24u}) {
+    CHECK_THROWS_WITH(refused.dynamic_shared<u32>(alignment),
+                      Catch::Matchers::Contains("it must be a power of two and a multiple of the "
+                                                "element's 4"));
+  }
+}
+
 TEST_CASE("arrays") {
   KernelBuilder k("arrays");
   const SharedArray<f32> tile = k.shared<f32>(256, "tile");

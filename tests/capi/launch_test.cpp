@@ -60,10 +60,9 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       const std::string_view name = parameter.name;
       if (name.substr(0, 6) == "stride" || name == "splits" || name == "lane_rows") continue;
       if (name == "page") continue;  // not with a shared cache
-      // The last types of a cache and of B are in blocks.
-      if (name == "b" && std::string_view(info.name).substr(0, 6) == "gemm_w") continue;
+      // The last type of a cache is q8_0.
       if (name == "cache" && std::string_view(info.name) == "flash_attention_tensor_core") continue;
-      // Blocks that stay need stages that divide the steps.
+      // Persistent blocks need stages that divide the steps.
       if (name == "blocks" && std::string_view(info.name) == "gemm_wgmma") continue;
       parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }

@@ -83,9 +83,7 @@ bool same_order(const KernelDescription& kernel, const void* spec, std::string_v
 /// not.
 bool rounds_weights(const KernelDescription& kernel, const std::vector<std::uint64_t>& values) {
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-    if (kernel.name.substr(0, 4) == "gemm" && kernel.parameters[i].name == "b") {
-      return values[i] != kernel.parameters[i].default_value;
-    }
+    if (kernel.parameters[i].name == "b") return values[i] != kernel.parameters[i].default_value;
   }
   return false;
 }

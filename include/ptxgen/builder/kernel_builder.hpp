@@ -124,10 +124,12 @@ class KernelBuilder : public detail::Control {
                         std::uint32_t alignment = 16, Site site = Site::current()) {
     return array<T, Shared>(count, name, alignment, site);
   }
-  /// The dynamic shared memory that the launch gives, as elements T; every call gives its start.
+  /// The dynamic shared memory that the launch gives, as elements T; every call gives its start. It
+  /// is aligned to `alignment` bytes, a power of two, or the largest of several calls: 128 for bulk
+  /// copies; the 128-byte swizzle of tensor copies needs 1024.
   template <class T>
-  SharedArray<T> dynamic_shared(Site site = Site::current()) {
-    const detail::PointerData base = dynamic_base(site);
+  SharedArray<T> dynamic_shared(std::uint32_t alignment = 128, Site site = Site::current()) {
+    const detail::PointerData base = dynamic_base(T::kBytes, alignment, site);
     return {Ptr<T, Shared>(base), {dynamic_shared_}, 0};
   }
   /// An array of each thread's own, in local memory.
@@ -525,7 +527,8 @@ class KernelBuilder : public detail::Control {
   detail::PointerData declare_array(ptx::Space space, ptx::Type type, unsigned bytes,
                                     std::uint64_t count, std::string_view name,
                                     std::uint32_t alignment, ptx::SymbolId& symbol, Site site);
-  detail::PointerData dynamic_base(Site site);
+  detail::PointerData dynamic_base(std::uint32_t bytes, std::uint32_t alignment, Site site);
+  void check_alignment(std::uint32_t alignment, std::uint32_t bytes, Site site);
   void directive(ptx::DirectiveKind kind, std::array<std::uint32_t, 3> values, std::uint8_t count,
                  Site site);
   void set_guard(const In<pred>& p);

@@ -7,8 +7,8 @@
 #include "kernels/attention/flash_emit.hpp"
 #include "kernels/parts/block_vote.hpp"
 #include "kernels/parts/packed_rows.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "ptxgen/builder/math.hpp"
-#include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
@@ -300,14 +300,11 @@ std::uint32_t FlashAttention::shared_bytes() const noexcept { return bytes_of(pr
 void check(const FlashAttention& kernel, const ptx::Target& target) {
   detail::check_flash(kernel.problem, kernel_name<FlashAttention>);
   if (kernel.shared_bytes() <= target.shared_per_block_opt_in) return;
-  Error error(Stage::Build, "target-lacks",
-              format_text("tile {} with head_size {} is {} B of shared memory; a block on {} may "
-                          "have {} B: take a smaller tile, or auto",
-                          kernel.shape().name, kernel.problem.head_size, kernel.shared_bytes(),
-                          target.name, target.shared_per_block_opt_in));
-  error.kernel = kernel_name<FlashAttention>;
-  error.target = target.name;
-  throw error.refresh();
+  refuse_build(kernel_name<FlashAttention>, "target-lacks", &target,
+               format_text("tile {} with head_size {} is {} B of shared memory; a block on {} may "
+                           "have {} B: take a smaller tile, or auto",
+                           kernel.shape().name, kernel.problem.head_size, kernel.shared_bytes(),
+                           target.name, target.shared_per_block_opt_in));
 }
 
 BuiltKernel FlashAttention::build(const ptx::Target& target) const {

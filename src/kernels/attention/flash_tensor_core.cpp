@@ -8,17 +8,16 @@
 #include "kernels/attention/flash_emit.hpp"
 #include "kernels/parts/block_vote.hpp"
 #include "kernels/parts/packed_rows.hpp"
+#include "kernels/parts/products.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "ptxgen/builder/math.hpp"
-#include "ptxgen/builder/matrix.hpp"
 #include "ptxgen/kernels/gemm/mma.hpp"
-#include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint16_t kAsyncSm = 80;  // cp.async, m16n8k16, bf16
 constexpr std::uint32_t kAutoSharedBytes = 99 * 1024;
 constexpr std::uint32_t kCopyLanes = 8;  // that copy a row together
 constexpr std::uint32_t kChunk = 8;      // elements of 16 bytes
@@ -260,22 +259,6 @@ class FlashMmaEmitter {
     add_values(weights, v_fragments_.offset_bytes(stage * stage_bytes()));
   }
 
-  // Terms of a fragment: 16.
-  static void add_product(KernelBuilder& k, Sums& sum, const Fragment4& a, const Fragment4& b,
-                          std::uint32_t first) {
-    using A = FragmentA<Shape, E>;
-    using B = FragmentB<Shape, E>;
-    for (std::uint32_t part = 0; part < 4 / A::kRegisters; ++part) {
-      const A left = detail::fragment_of<A>([&](unsigned i) {
-        return k.template bitcast<typename A::Register>(a[part * A::kRegisters + i]);
-      });
-      const B right = detail::fragment_of<B>([&](unsigned i) {
-        return k.template bitcast<typename B::Register>(b[first + part * B::kRegisters + i]);
-      });
-      mma_inplace(k, sum, left, right);
-    }
-  }
-
   // q . k of each 16 queries and 8 keys.
   [[nodiscard]] std::vector<Sums> score(const Ptr<b8, Shared>& keys) {
     std::vector<Sums> scores;
@@ -291,7 +274,7 @@ class FlashMmaEmitter {
         const Fragment4 k = ldmatrix<4>(k_, from.template cast<b16>());
         for (std::uint32_t t = 0; t < tiles(); ++t) {
           for (std::uint32_t half = 0; half < 2; ++half) {
-            add_product(k_, scores[t * key_tiles() + 2 * j + half], q[t], k, 2 * half);
+            add_product<Shape, E>(k_, scores[t * key_tiles() + 2 * j + half], q[t], k, 2 * half);
           }
         }
       }
@@ -394,7 +377,7 @@ class FlashMmaEmitter {
         for (std::uint32_t t = 0; t < tiles(); ++t) {
           for (std::uint32_t half = 0; half < 2; ++half) {
             Sums& sum = outputs_[t * (p_.head_size / 8) + 2 * n + half];
-            add_product(k_, sum, weights[t * steps + step], v, 2 * half);
+            add_product<Shape, E>(k_, sum, weights[t * steps + step], v, 2 * half);
           }
         }
       }
@@ -440,13 +423,6 @@ class FlashMmaEmitter {
   std::vector<Sums> outputs_;
 };
 
-[[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
-  Error error(Stage::Build, code, std::move(message));
-  error.kernel = kernel_name<FlashAttentionTensorCore>;
-  if (target != nullptr) error.target = target->name;
-  throw error.refresh();
-}
-
 }  // namespace
 
 const FlashMmaTileShape& FlashAttentionTensorCore::shape() const noexcept {
@@ -464,30 +440,34 @@ void check(const FlashAttentionTensorCore& kernel, const ptx::Target& target) {
   const FlashProblem& p = kernel.problem;
   detail::check_flash(p, kernel_name<FlashAttentionTensorCore>);
   if (p.cache != ElementType::f16 && p.cache != ElementType::bf16) {
-    refuse("bad-parameter", nullptr,
-           format_text("cache is {}; tensor cores multiply f16 or bf16: take one of them, or the "
-                       "kernel flash_attention",
-                       to_string(p.cache)));
+    refuse_build(
+        kernel_name<FlashAttentionTensorCore>, "bad-parameter", nullptr,
+        format_text("cache is {}; tensor cores multiply f16 or bf16: take one of them, or the "
+                    "kernel flash_attention",
+                    to_string(p.cache)));
   }
   if (target.sm < kAsyncSm && p.cache == ElementType::bf16) {
-    refuse("target-lacks", &target,
-           format_text("cache is bf16, which the tensor cores of {} do not have; they need sm_80 "
-                       "or newer: take f16",
-                       target.name));
+    refuse_build(
+        kernel_name<FlashAttentionTensorCore>, "target-lacks", &target,
+        format_text("cache is bf16, which the tensor cores of {} do not have; they need sm_80 "
+                    "or newer: take f16",
+                    target.name));
   }
   const FlashMmaTileShape& tile = kernel.shape();
   if (p.head_size > max_head_size(tile)) {
-    refuse("bad-parameter", nullptr,
-           format_text("tile {} with head_size {}: a thread has registers for at most {} elements "
-                       "of a head: take a smaller tile, or auto",
-                       tile.name, p.head_size, max_head_size(tile)));
+    refuse_build(
+        kernel_name<FlashAttentionTensorCore>, "bad-parameter", nullptr,
+        format_text("tile {} with head_size {}: a thread has registers for at most {} elements "
+                    "of a head: take a smaller tile, or auto",
+                    tile.name, p.head_size, max_head_size(tile)));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
-    refuse("target-lacks", &target,
-           format_text("tile {} with head_size {} is {} B of shared memory; a block on {} may have "
-                       "{} B: take a smaller tile",
-                       kernel.shape().name, p.head_size, kernel.shared_bytes(), target.name,
-                       target.shared_per_block_opt_in));
+    refuse_build(
+        kernel_name<FlashAttentionTensorCore>, "target-lacks", &target,
+        format_text("tile {} with head_size {} is {} B of shared memory; a block on {} may have "
+                    "{} B: take a smaller tile",
+                    kernel.shape().name, p.head_size, kernel.shared_bytes(), target.name,
+                    target.shared_per_block_opt_in));
   }
 }
 

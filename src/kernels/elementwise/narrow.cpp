@@ -1,4 +1,4 @@
-// src/kernels/elementwise/narrow.cpp - f32 to 16-bit floats, with overflow told
+// src/kernels/elementwise/narrow.cpp - f32 to 16-bit floats, with a flag for overflow
 #include "ptxgen/kernels/elementwise/narrow.hpp"
 
 #include <cmath>

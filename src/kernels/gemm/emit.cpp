@@ -98,6 +98,26 @@ void store_outputs(Kit& kit, const Value<u32>& row, const Value<u32>& column,
   store_floats(k, to, problem.c, results);
 }
 
+void store_strip(Kit& kit, const Ptr<f32, Shared>& sums, std::uint32_t columns, std::uint32_t pitch,
+                 const Value<u32>& row, const Value<u32>& column) {
+  KernelBuilder& k = kit.k;
+  const std::uint32_t together = outputs_together(kit.problem);
+  const std::uint32_t per_row = columns / together;
+  const Value<u32> lane = k.tid_x() & 31u;
+  k.for_(lane, 16 * per_row, 32u, [&](Value<u32> place) {
+    const Value<u32> down = place / per_row;
+    const Value<u32> across = k.mul_lo(place % per_row, together);
+    const Value<u32> c_row = row + down;
+    const Value<u32> c_column = column + across;
+    const Pred in_rows = c_row < kit.m;
+    k.if_(in_rows & (c_column < kit.problem.n), [&] {
+      const Ptr<f32, Shared> from = sums + k.mad_lo(down, pitch, across);
+      const Floats values = load_floats(k, from.cast<b8>(), ElementType::f32, together);
+      store_outputs(kit, c_row, c_column, values.whole);
+    });
+  });
+}
+
 LaunchGeometry square_geometry(const GemmProblem& problem, std::uint32_t tile) {
   const auto tiles = [&](std::uint32_t outputs) { return (outputs - 1) / tile + 1; };
   return {.grid = {tiles(problem.n), std::min(tiles(problem.m), kMaxGridY), problem.batch},

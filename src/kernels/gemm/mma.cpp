@@ -6,21 +6,13 @@
 
 #include "kernels/gemm/staged_operand.hpp"
 #include "kernels/parts/block_vote.hpp"
-#include "ptxgen/support/error.hpp"
+#include "kernels/parts/products.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
-
-using gemm::kAsyncSm;
-
-[[noreturn]] void refuse(const char* code, const ptx::Target* target, std::string message) {
-  Error error(Stage::Build, code, std::move(message));
-  error.kernel = kernel_name<GemmMma>;
-  if (target != nullptr) error.target = target->name;
-  throw error.refresh();
-}
 
 gemm::TileLayout layout_a(const GemmMma& kernel) {
   return {!kernel.problem.transpose_a, kernel.shape().m, kernel.shape().k,
@@ -267,7 +259,7 @@ class Emitter {
       b.push_back(rounded(rows_b_.load(j, term, stage)));
     for (std::uint32_t i = 0; i < a.size(); ++i) {
       for (std::uint32_t j = 0; j < 2 * b.size(); ++j) {
-        add_product(sums_[i * 2 * b.size() + j], a[i], b[j / 2], j % 2 * 2);
+        add_product<Shape, T>(k_, sums_[i * 2 * b.size() + j], a[i], b[j / 2], j % 2 * 2);
       }
     }
   }
@@ -284,23 +276,6 @@ class Emitter {
       };
       const Value<b32> first = round(0), second = round(1), third = round(2);
       return {first, second, third, round(3)};
-    }
-  }
-
-  // Of the fragments in these registers; b has two of them.
-  void add_product(Accumulator<Shape, f32>& sum, const std::array<Value<b32>, 4>& a,
-                   const std::array<Value<b32>, 4>& b, std::uint32_t first) {
-    using A = FragmentA<Shape, T>;
-    using B = FragmentB<Shape, T>;
-    for (std::uint32_t part = 0; part < 4 / A::kRegisters; ++part) {
-      const auto register_of = [&](const std::array<Value<b32>, 4>& from, std::uint32_t i) {
-        return k_.bitcast<typename A::Register>(from[i]);
-      };
-      const A left = detail::fragment_of<A>(
-          [&](unsigned i) { return register_of(a, part * A::kRegisters + i); });
-      const B right = detail::fragment_of<B>(
-          [&](unsigned i) { return register_of(b, first + part * B::kRegisters + i); });
-      mma_inplace(k_, sum, left, right);
     }
   }
 
@@ -321,23 +296,8 @@ class Emitter {
       k_.st(to + (8 * j + 8 * pitch), std::array{sum[2], sum[3]});
     }
     k_.bar_warp_sync();
-    const std::uint32_t together = gemm::outputs_together(kernel_.problem);
-    const std::uint32_t per_row = columns / together;
-    const Value<u32> first_row = origin_.row + warp_row_;
-    const Value<u32> first_column = origin_.column + warp_column_;
-    k_.for_(lane, 16 * per_row, 32u, [&](Value<u32> place) {
-      const Value<u32> row = place / per_row;
-      const Value<u32> inside = place % per_row;
-      const Value<u32> column = k_.mul_lo(inside, together);
-      const Value<u32> c_row = first_row + row + 16 * i;
-      const Value<u32> c_column = first_column + column;
-      const Pred in_rows = c_row < kit_.m;
-      k_.if_(in_rows & (c_column < kernel_.problem.n), [&] {
-        const Ptr<f32, Shared> from = mine + k_.mad_lo(row, pitch, column);
-        const Floats sums = load_floats(k_, from.template cast<b8>(), ElementType::f32, together);
-        gemm::store_outputs(kit_, c_row, c_column, sums.whole);
-      });
-    });
+    const Value<u32> row = origin_.row + warp_row_ + 16 * i;
+    gemm::store_strip(kit_, mine, columns, pitch, row, origin_.column + warp_column_);
   }
 
   KernelBuilder& k_;
@@ -376,17 +336,19 @@ void check_conversion(const GemmMma& kernel) {
   const GemmProblem& p = kernel.problem;
   const std::string_view from = to_string(p.type_b());
   if (p.type == ElementType::f32) {
-    refuse("bad-plan", nullptr,
-           format_text("type is f32 with a B of {}; tensor cores multiply it with an A of f16 or "
-                       "bf16: convert A, or take gemm_tiled",
-                       from));
+    refuse_build(
+        kernel_name<GemmMma>, "bad-plan", nullptr,
+        format_text("type is f32 with a B of {}; tensor cores multiply it with an A of f16 or "
+                    "bf16: convert A, or take gemm_tiled",
+                    from));
   }
   if (!p.transpose_b || p.k % kernel.shape().k != 0) {
-    refuse("bad-plan", nullptr,
-           format_text("B is {}, {}, with k = {}; to be rounded to {} on the way it is stored [n x "
-                       "k], with k a multiple of {}: take gemm_tiled",
-                       from, p.transpose_b ? "[n x k]" : "[k x n]", p.k, to_string(p.type),
-                       kernel.shape().k));
+    refuse_build(
+        kernel_name<GemmMma>, "bad-plan", nullptr,
+        format_text("B is {}, {}, with k = {}; to be rounded to {} on the way it is stored [n x "
+                    "k], with k a multiple of {}: take gemm_tiled",
+                    from, p.transpose_b ? "[n x k]" : "[k x n]", p.k, to_string(p.type),
+                    kernel.shape().k));
   }
 }
 
@@ -396,29 +358,32 @@ void check(const GemmMma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
   if (kernel.stages < 2 || kernel.stages > 5) {
-    refuse("bad-plan", nullptr, format_text("stages is {}; it may be 2 to 5", kernel.stages));
+    refuse_build(kernel_name<GemmMma>, "bad-plan", nullptr,
+                 format_text("stages is {}; it may be 2 to 5", kernel.stages));
   }
   const bool complete = p.k % kernel.shape().k == 0 && all_steps(kernel) % kernel.splits == 0;
   if (kernel.splits == 0 || kernel.splits > 64 || (kernel.splits > 1 && !complete)) {
-    refuse("bad-plan", nullptr,
-           format_text("splits is {} with k = {}; it may be 1 to 64, and more than 1 where k is a "
-                       "multiple of {} times the splits",
-                       kernel.splits, p.k, kernel.shape().k));
+    refuse_build(
+        kernel_name<GemmMma>, "bad-plan", nullptr,
+        format_text("splits is {} with k = {}; it may be 1 to 64, and more than 1 where k is a "
+                    "multiple of {} times the splits",
+                    kernel.splits, p.k, kernel.shape().k));
   }
   if (kernel.converts_b()) check_conversion(kernel);
   if (target.sm < kAsyncSm && p.type != ElementType::f16) {
-    refuse(
-        "target-lacks", &target,
+    refuse_build(
+        kernel_name<GemmMma>, "target-lacks", &target,
         format_text("type is {}, which the tensor cores of {} do not have; they need sm_80 or "
                     "newer: take f16",
                     p.type == ElementType::f32 ? "f32, multiplied as tf32" : "bf16", target.name));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
-    refuse("target-lacks", &target,
-           format_text("{} stages of tile {} are {} B of shared memory; a block on {} may have {} "
-                       "B: take fewer stages or a smaller tile",
-                       kernel.stages, kernel.shape().name, kernel.shared_bytes(), target.name,
-                       target.shared_per_block_opt_in));
+    refuse_build(
+        kernel_name<GemmMma>, "target-lacks", &target,
+        format_text("{} stages of tile {} are {} B of shared memory; a block on {} may have {} "
+                    "B: take fewer stages or a smaller tile",
+                    kernel.stages, kernel.shape().name, kernel.shared_bytes(), target.name,
+                    target.shared_per_block_opt_in));
   }
 }
 

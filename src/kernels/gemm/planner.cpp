@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/parts/products.hpp"
 #include "ptxgen/kernels/model/tensor.hpp"
 #include "support/format.hpp"
 
@@ -33,7 +34,9 @@ bool fits(const GemmMma& kernel, const ptx::Gpu& gpu) {
       kernel.splits == 1 || (kernel.problem.k % step == 0 && kernel.tiles() < 2u * gpu.sms);
   const GemmProblem& p = kernel.problem;
   const bool converts = !kernel.converts_b() || (p.transpose_b && p.k % kernel.shape().k == 0);
-  return divides && converts && kernel.shared_bytes() <= gpu.shared_per_block;
+  // There the code has two stages whatever is asked for.
+  const bool one_of_all = ptx::sm_of(gpu) >= kAsyncSm || kernel.stages == 2;
+  return divides && converts && one_of_all && kernel.shared_bytes() <= gpu.shared_per_block;
 }
 
 template <class Kernel>
@@ -45,18 +48,20 @@ void add(std::vector<GemmCandidate>& all, const Kernel& kernel, const ptx::Gpu& 
   all.push_back(std::move(candidate));
 }
 
-// As many stages as fit; clusters first, which read less from the L2; blocks that stay where there
+// As many stages as fit; clusters first, which read less from the L2; persistent blocks where there
 // is more than a tile for each.
 void add_wgmma(std::vector<GemmCandidate>& all, const GemmProblem& problem, const ptx::Gpu& gpu) {
-  const ptx::Target& target = ptx::target(gpu.target);
+  // Where the smallest plan is refused, it is for the problem or the target.
+  if (!serves(GemmWgmma{problem, WgmmaTile::t128x128x64, 2}, ptx::target(gpu.target))) return;
   for (const Word<WgmmaTile>& tile : detail::kWgmmaTileWords) {
     for (std::uint32_t stages = 6; stages >= 3; --stages) {
       for (const std::uint32_t cluster : {2u, 1u}) {
         GemmWgmma kernel{problem, tile.value, stages, cluster};
-        if (!serves(kernel, target) || kernel.shared_bytes() > gpu.shared_per_block) continue;
+        if (kernel.shared_bytes() > gpu.shared_per_block) continue;
         add(all, kernel, gpu);
         kernel.blocks = gpu.sms / cluster * cluster;
-        if (problem.batch == 1 && kernel.tiles() > kernel.blocks && serves(kernel, target)) {
+        const bool whole_rounds = kernel.steps() % stages == 0;
+        if (problem.batch == 1 && kernel.tiles() > kernel.blocks && whole_rounds) {
           add(all, kernel, gpu);
         }
       }
@@ -79,7 +84,7 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
       }
     }
   }
-  if (gpu.target == "sm_90a") add_wgmma(all, problem, gpu);
+  add_wgmma(all, problem, gpu);
   for (const Word<std::uint32_t>& tile : kGemmSquareTiles) {
     add(all, GemmTiled{problem, tile.value}, gpu);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/gemm/emit.hpp"
-#include "ptxgen/builder/matrix.hpp"
+#include "kernels/parts/products.hpp"
 
 namespace ptxgen::inline v0::gemm {
 
@@ -93,9 +93,6 @@ class StagedCopy {
   std::optional<Var<u32>> run_;      ///< the thread's next eight terms in these rows
   bool tail_next_ = false;
 };
-
-/// The first target with cp.async, mma.m16n8k16 and bf16.
-inline constexpr std::uint16_t kAsyncSm = 80;
 
 /// Blocks of an SM for which `gemm_mma` leaves registers. Without cp.async the values of a step are
 /// in registers beside its products; if they are decoded too, half as many blocks fit.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/gemm/emit.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "ptxgen/builder/warpgroup.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
@@ -14,11 +15,12 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint32_t kElement = 2;    // bytes of f16 and bf16
-constexpr std::uint32_t kSwizzle = 128;  // bytes of a row in shared memory
+constexpr std::uint32_t kElement = 2;          // bytes of f16 and bf16
+constexpr std::uint32_t kSwizzle = 128;        // bytes of a row in shared memory
+constexpr std::uint32_t kSwizzleBytes = 1024;  // after which the swizzle repeats
 constexpr std::uint32_t kRowElements = kSwizzle / kElement;
-constexpr std::uint32_t kMapUnit =
-    16;  // bytes that addresses, pitches and strides are multiples of
+// Bytes that addresses, pitches and strides are multiples of.
+constexpr std::uint32_t kMapUnit = 16;
 constexpr std::uint32_t kWarpgroup = 128;
 constexpr std::uint32_t kConsumerWarps = GemmWgmma::kConsumers * kWarpgroup / 32;
 // Of 65536 registers: 128 x 40 + 256 x 232.
@@ -31,13 +33,6 @@ constexpr std::uint32_t kTermsOfProduct = 16;
 constexpr std::uint32_t kOutputColumns = 32;
 constexpr std::uint32_t kOutputPitch = kOutputColumns + 8;
 constexpr std::uint32_t kOutputBytes = 16 * kOutputPitch * 4 * kConsumerWarps;
-
-[[noreturn]] void refuse_wgmma(const char* code, const ptx::Target* target, std::string message) {
-  Error error(Stage::Build, code, std::move(message));
-  error.kernel = kernel_name<GemmWgmma>;
-  if (target != nullptr) error.target = target->name;
-  throw error.refresh();
-}
 
 std::uint32_t tile_a_bytes(const GemmWgmma& kernel) {
   return kElement * kernel.shape().m * kernel.shape().k;
@@ -97,7 +92,7 @@ class WgmmaEmitter {
         kernel_(kernel),
         map_a_(tensor_map_param(k_, "map_a")),
         map_b_(tensor_map_param(k_, "map_b")),
-        memory_(k_.dynamic_shared<b8>().base()),
+        memory_(k_.dynamic_shared<b8>(kSwizzleBytes).base()),
         barriers_(memory_.offset_bytes(kernel.stages * stage_bytes(kernel) + kOutputBytes)
                       .template cast<u64>()),
         warpgroup_(k_.tid_x() >> 7u) {}
@@ -175,8 +170,7 @@ class WgmmaEmitter {
     k_.for_(first, tiles, kernel_.blocks, [&](Value<u32> tile) { body(origin_of(tile)); });
   }
 
-  // The producer
-  // -----------------------------------------------------------------------------------
+  // The producer ----------------------------------------------------------------------------------
 
   void produce() {
     k_.emit(ptx::Op::setmaxnreg, {ptx::Modifier::dec}, {kProducerRegisters});
@@ -252,8 +246,7 @@ class WgmmaEmitter {
     }
   }
 
-  // The consumers
-  // ----------------------------------------------------------------------------------
+  // The consumers ---------------------------------------------------------------------------------
 
   void consume() {
     k_.emit(ptx::Op::setmaxnreg, {ptx::Modifier::inc}, {kConsumerRegisters});
@@ -360,27 +353,8 @@ class WgmmaEmitter {
         k_.st(to + (8 * j + 8 * kOutputPitch), std::array{sum(2), sum(3)});
       }
       k_.bar_warp_sync();
-      store_columns(own, first_row, origin.column + column);
+      gemm::store_strip(kit_, own, kOutputColumns, kOutputPitch, first_row, origin.column + column);
     }
-  }
-
-  void store_columns(const Ptr<f32, Shared>& own, const Value<u32>& first_row,
-                     const Value<u32>& first_column) {
-    const Value<u32> lane = k_.tid_x() & 31u;
-    const std::uint32_t together = gemm::outputs_together(kernel_.problem);
-    const std::uint32_t per_row = kOutputColumns / together;
-    k_.for_(lane, 16 * per_row, 32u, [&](Value<u32> place) {
-      const Value<u32> row = place / per_row;
-      const Value<u32> column = k_.mul_lo(place % per_row, together);
-      const Value<u32> c_row = first_row + row;
-      const Value<u32> c_column = first_column + column;
-      const Pred in_rows = c_row < kit_.m;
-      k_.if_(in_rows & (c_column < kernel_.problem.n), [&] {
-        const Ptr<f32, Shared> from = own + k_.mad_lo(row, kOutputPitch, column);
-        const Floats sums = load_floats(k_, from.template cast<b8>(), ElementType::f32, together);
-        gemm::store_outputs(kit_, c_row, c_column, sums.whole);
-      });
-    });
   }
 
   KernelBuilder& k_;
@@ -399,8 +373,8 @@ void check_map(const char* pitch_name, std::uint64_t pitch, const char* stride_n
   constexpr std::uint64_t kMaxStride = (std::uint64_t{1} << 40) / kElement;
   const auto demand = [](bool holds, const char* name, std::uint64_t value, const char* what) {
     if (holds) return;
-    refuse_wgmma(
-        "bad-problem", nullptr,
+    refuse_build(
+        kernel_name<GemmWgmma>, "bad-problem", nullptr,
         format_text("{} is {} elements; tensor maps need {} of a multiple of 16 bytes below "
                     "2^40, 8 elements: pad them, or take gemm_mma",
                     name, value, what));
@@ -411,17 +385,18 @@ void check_map(const char* pitch_name, std::uint64_t pitch, const char* stride_n
 
 void check_plan(const GemmWgmma& kernel) {
   if (kernel.stages < 2 || kernel.stages > 6) {
-    refuse_wgmma("bad-plan", nullptr, format_text("stages is {}; it may be 2 to 6", kernel.stages));
+    refuse_build(kernel_name<GemmWgmma>, "bad-plan", nullptr,
+                 format_text("stages is {}; it may be 2 to 6", kernel.stages));
   }
   if (kernel.cluster != 1 && kernel.cluster != 2) {
-    refuse_wgmma("bad-plan", nullptr,
+    refuse_build(kernel_name<GemmWgmma>, "bad-plan", nullptr,
                  format_text("cluster is {}; it may be 1 or 2", kernel.cluster));
   }
   if (kernel.blocks == 0) return;
   if (kernel.blocks > 65534 || kernel.blocks % kernel.cluster != 0 ||
       kernel.steps() % kernel.stages != 0) {
-    refuse_wgmma(
-        "bad-plan", nullptr,
+    refuse_build(
+        kernel_name<GemmWgmma>, "bad-plan", nullptr,
         format_text("blocks is {} with a cluster of {} and {} steps in {} stages; it may be 0, "
                     "or a multiple of the cluster up to 65534 where the stages divide the steps",
                     kernel.blocks, kernel.cluster, kernel.steps(), kernel.stages));
@@ -444,19 +419,19 @@ void check(const GemmWgmma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
   if (p.type == ElementType::f32) {
-    refuse_wgmma(
-        "bad-problem", nullptr,
+    refuse_build(
+        kernel_name<GemmWgmma>, "bad-problem", nullptr,
         "type is f32; gemm_wgmma multiplies f16 and bf16: take gemm_tiled, or gemm_mma for "
         "products as tf32");
   }
   if (p.type_b() != p.type) {
-    refuse_wgmma("bad-problem", nullptr,
+    refuse_build(kernel_name<GemmWgmma>, "bad-problem", nullptr,
                  format_text("b is {} and type is {}; tensor copies do not convert: take gemm_mma",
                              to_string(p.type_b()), to_string(p.type)));
   }
   if (p.alignment < kMapUnit) {
-    refuse_wgmma(
-        "bad-problem", nullptr,
+    refuse_build(
+        kernel_name<GemmWgmma>, "bad-problem", nullptr,
         format_text("alignment is {} B; tensor maps need A and B aligned to 16: take gemm_mma",
                     p.alignment));
   }
@@ -464,12 +439,12 @@ void check(const GemmWgmma& kernel, const ptx::Target& target) {
   check_map("ldb", p.pitch_b(), "stride_b", p.stride_b);
   check_plan(kernel);
   if (target.sm != 90 || target.variant != ptx::Variant::Architecture) {
-    refuse_wgmma("target-lacks", &target,
+    refuse_build(kernel_name<GemmWgmma>, "target-lacks", &target,
                  format_text("{} has no wgmma; sm_90a alone has it: take gemm_mma", target.name));
   }
   if (kernel.shared_bytes() > target.shared_per_block_opt_in) {
-    refuse_wgmma(
-        "target-lacks", &target,
+    refuse_build(
+        kernel_name<GemmWgmma>, "target-lacks", &target,
         format_text("{} stages of tile {} are {} B of shared memory; a block on {} may have {} "
                     "B: take fewer stages or a smaller tile",
                     kernel.stages, kernel.shape().name, kernel.shared_bytes(), target.name,

@@ -4,21 +4,15 @@
 #include <bit>
 
 #include "kernels/gemm/emit.hpp"
-#include "ptxgen/support/error.hpp"
+#include "kernels/parts/products.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::string_view kName = Describe<GemmWmma>::text.name;
 constexpr std::uint32_t kFragment = 16;
-
-[[noreturn]] void refuse(const char* code, std::string message) {
-  Error error(Stage::Build, code, std::move(message));
-  error.kernel = kName;
-  throw error.refresh();
-}
 
 unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(std::bit_width(power) - 1); }
 
@@ -187,26 +181,29 @@ void check(const GemmWmma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
   if (p.type != ElementType::f16 && p.type != ElementType::bf16) {
-    refuse("bad-plan", format_text("type is {}; wmma multiplies f16 or bf16 here: take gemm_tiled "
-                                   "for {}",
-                                   to_string(p.type), to_string(p.type)));
+    refuse_build(kernel_name<GemmWmma>, "bad-plan", nullptr,
+                 format_text("type is {}; wmma multiplies f16 or bf16 here: take gemm_tiled "
+                             "for {}",
+                             to_string(p.type), to_string(p.type)));
   }
   if (p.type_b() != p.type) {
-    refuse("bad-plan", format_text("b is {} and type is {}; gemm_wmma does not convert: take "
-                                   "gemm_mma",
-                                   to_string(p.type_b()), to_string(p.type)));
+    refuse_build(kernel_name<GemmWmma>, "bad-plan", nullptr,
+                 format_text("b is {} and type is {}; gemm_wmma does not convert: take "
+                             "gemm_mma",
+                             to_string(p.type_b()), to_string(p.type)));
   }
-  if (p.type == ElementType::bf16 && target.sm < 80) {
-    refuse("target-lacks",
-           format_text("type is bf16, which the tensor cores of {} do not have; they need sm_80 or "
-                       "newer: take f16",
-                       target.name));
+  if (p.type == ElementType::bf16 && target.sm < kAsyncSm) {
+    refuse_build(
+        kernel_name<GemmWmma>, "target-lacks", &target,
+        format_text("type is bf16, which the tensor cores of {} do not have; they need sm_80 or "
+                    "newer: take f16",
+                    target.name));
   }
 }
 
 BuiltKernel GemmWmma::build(const ptx::Target& target) const {
   check(*this, target);
-  KernelBuilder k(kName, target.name);
+  KernelBuilder k(kernel_name<GemmWmma>, target.name);
   k.required_threads(threads());
   k.contract(Contract::Forbid);
   gemm::Kit kit = gemm::read_parameters(k, problem);

@@ -1,4 +1,4 @@
-// ptxgen/kernels/elementwise/narrow.hpp - f32 to 16-bit floats, with overflow told
+// ptxgen/kernels/elementwise/narrow.hpp - f32 to 16-bit floats, with a flag for overflow
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"

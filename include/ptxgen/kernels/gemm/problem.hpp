@@ -165,14 +165,29 @@ constexpr ParameterRow<K> gemm_row() {
           [](const K& spec) { return kGemmParameters[kIndex].get(spec.problem); },
           [](K& spec, std::uint64_t value) { kGemmParameters[kIndex].set(spec.problem, value); }};
 }
+/// The place of the type of B.
+inline constexpr std::size_t kGemmTypeOfB = [] {
+  std::size_t place = 0;
+  while (kGemmParameters[place].info.name != "b") ++place;
+  return place;
+}();
 template <class K, std::size_t... kIndex, class... More>
 constexpr auto gemm_rows(std::index_sequence<kIndex...>, const More&... more) {
   return std::array{gemm_row<K, kIndex>()..., more...};
+}
+template <class K, std::size_t... kIndex, class... More>
+constexpr auto gemm_rows_of_one_type(std::index_sequence<kIndex...>, const More&... more) {
+  return std::array{gemm_row < K, kIndex < kGemmTypeOfB ? kIndex : kIndex + 1 > ()..., more...};
 }
 /// Those of all kernels, then the kernel's own.
 template <class K, class... More>
 constexpr auto gemm_parameters(const More&... more) {
   return gemm_rows<K>(std::make_index_sequence<kGemmParameters.size()>(), more...);
+}
+/// The same of a kernel whose B has the type of A.
+template <class K, class... More>
+constexpr auto gemm_parameters_of_one_type(const More&... more) {
+  return gemm_rows_of_one_type<K>(std::make_index_sequence<kGemmParameters.size() - 1>(), more...);
 }
 
 template <auto kMember, auto& kWords>

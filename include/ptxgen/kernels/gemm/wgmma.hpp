@@ -97,7 +97,7 @@ struct Describe<GemmWgmma> {
       "gemm_wgmma", "C = act(alpha A B + beta C + bias) + residual on tensor cores by wgmma",
       "bulk: a thread copies boxes of rows of 128 bytes by tensor maps"};
   static constexpr auto parameters = [] {
-    auto rows = detail::gemm_parameters<K>(
+    auto rows = detail::gemm_parameters_of_one_type<K>(
         choice<&K::tile, detail::kWgmmaTileWords>("tile", "outputs of a block, terms of a step")
             .specializes(),
         number<&K::stages>("stages", 2, 6, "steps in shared memory").specializes(),

@@ -40,7 +40,7 @@ struct Describe<GemmWmma> {
   static constexpr KernelDoc text{
       "gemm_wmma", "C = act(alpha A B + beta C + bias) + residual by wmma, a warp for 16 x 16",
       "coalesced: consecutive lanes load consecutive elements of a stored row"};
-  static constexpr auto parameters = detail::gemm_parameters<K>(
+  static constexpr auto parameters = detail::gemm_parameters_of_one_type<K>(
       choice<&K::tile, kGemmWmmaTiles>("tile", "rows and columns of a block").specializes());
   static constexpr auto arguments = detail::gemm_arguments<K>();
   static void check(const K& spec, const GemmOperands& operands) {
