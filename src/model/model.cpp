@@ -35,6 +35,7 @@ Model::State::State(const Context& of, gguf::File opened, ModelOptions options)
     : context(&of),
       file(std::move(opened)),
       config(ModelConfig::read(file)),
+      gpu(gpu_of(of.device().info())),
       emulated_plans(uses_emulator_plans(of, options)),
       launcher(of, with_plans(options.launcher, emulated_plans ? &plan_source : nullptr)),
       weights(of, file, config, options),
