@@ -18,7 +18,7 @@ constexpr Mask kAll = ~Mask{0};
 
 Mask low(unsigned bits) { return bits >= 64 ? kAll : (Mask{1} << bits) - 1; }
 /// All bits up to the highest one: those that a carry passes.
-Mask up_to_highest(Mask bits) { return bits == 0 ? 0 : low(64 - std::countl_zero(bits)); }
+Mask up_to_highest(Mask bits) { return low(static_cast<unsigned>(std::bit_width(bits))); }
 
 /// The bits of registers that can have an effect, found backwards from the effects. Bits are only
 /// added, so the time is linear.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/runtime/device/specific_target.hpp"
 #include "runtime/launch/random_operands.hpp"
 #include "support/format.hpp"
 
@@ -178,8 +179,11 @@ void check_sizes(const Launcher& launcher, const Context& context, const KernelD
   const ChosenKernel chosen = launcher.choose(call.call());
   const bool other = chosen.kernel != nullptr && chosen.spec != nullptr;
   const KernelDescription& served = other ? *chosen.kernel : kernel;
-  const ptx::Module module =
-      served.build_of(other ? chosen.spec : call.spec(), context.device().target());
+  const Device& device = context.device();
+  const ptx::Target* const specific =
+      served.needs_specific ? specific_target(device.info()) : nullptr;
+  const ptx::Target& target = specific != nullptr ? *specific : device.target();
+  const ptx::Module module = served.build_of(other ? chosen.spec : call.spec(), target);
   for (const Finding& finding : gates::sizes(module, declared_sizes(served))) {
     result.findings.push_back(to_text(finding));
   }
