@@ -25,7 +25,7 @@ constexpr double kPowers = 16;
 // f32 instructions of a score beside its ex2: maximum, fma, sum, half a conversion.
 constexpr double kScoreInstructions = 3.5;
 
-// Nothing of the family was run on a GPU. Products and weights one after another give 70 % of the
+// Nothing of the family was run on a GPU. Products and weights one after another give 65 % of the
 // peak of an A100 and 44 % of an H100 with head_size 128; FlashAttention-2, whose loop has the same
 // parts, reaches up to 73 % (its paper) and 39 %.
 constexpr ErrorBand kUnproved{0.2, 0.4};
