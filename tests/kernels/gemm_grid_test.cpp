@@ -108,6 +108,12 @@ Point draw(Dice& dice) {
       v["k"] = 32 * v["splits"] * (1 + dice.bits() % 3);
       for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
     }
+    // Rounds of all stages, of e4m3 twice as long.
+    if (one_in(dice, 4) && v["b"] == 0 && v.count("splits") == 0) {
+      v["blocks"] = 1 + dice.bits() % 9;
+      v["k"] = 32 * v["stages"] * (1 + dice.bits() % 3);
+      for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
+    }
     v["align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
     v["c_align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
   } else if (point.kernel->name != "gemm_naive") {

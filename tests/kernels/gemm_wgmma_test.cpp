@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/gemm_sizes.hpp"
+#include "kernels/observed.hpp"
 #include "launcher/rig.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/check.hpp"
@@ -64,6 +65,7 @@ GemmWgmma drawn(Dice& dice) {
   kernel.cluster = 1 + below(2);
   if (kernel.steps() % kernel.stages == 0 && one_in(dice, 2)) {
     kernel.blocks = kernel.cluster * (1 + below(2));
+    kernel.stream_k = one_in(dice, 2);
   }
   if (one_in(dice, 6)) {
     p.batch = 2;
@@ -206,44 +208,11 @@ TEST_CASE("gemm_wgmma: a NaN or an infinity reaches exactly the outputs of its r
   CHECK(std::all_of(plain.begin(), plain.end(), [](float c) { return std::isfinite(c); }));
 }
 
-namespace {
-
-/// The counters and findings of launches on the emulated device, under all checks.
-struct Observed {
-  std::vector<emulator::LineCounters> lines;
-  std::string findings;
-
-  explicit Observed(const Rig& rig) : rig_(rig) {
-    REQUIRE(driver::emulated::observe_launches(rig.context.handle(), report, this) ==
-            driver::CUDA_SUCCESS);
-  }
-  void schedule(std::uint64_t number) const {
-    emulator::Options options = driver::emulated::default_options();
-    options.checks = emulator::RuleSet::all();
-    options.seed = number;
-    REQUIRE(driver::emulated::set_launch_options(rig_.context.handle(), options) ==
-            driver::CUDA_SUCCESS);
-  }
-  ~Observed() {
-    static_cast<void>(driver::emulated::observe_launches(rig_.context.handle(), nullptr, nullptr));
-  }
-  Observed(const Observed&) = delete;
-  Observed& operator=(const Observed&) = delete;
-
- private:
-  static void report(void* user, const driver::emulated::LaunchReport& launch) {
-    auto& all = *static_cast<Observed*>(user);
-    all.lines = launch.result.counters.lines;
-    for (const emulator::RunFinding& finding : launch.result.findings)
-      all.findings += emulator::to_text(finding) + "\n";
-  }
-  const Rig& rig_;
-};
-
-}  // namespace
-
 TEST_CASE("gemm_wgmma: one result in every schedule, no findings, no bank conflicts") {
-  for (const std::uint32_t cluster : {1u, 2u}) {
+  for (const auto& [cluster, stream_k] :
+       {std::pair{1u, false}, std::pair{2u, false}, std::pair{1u, true}, std::pair{2u, true}}) {
+    // Every day stream-K in clusters alone.
+    if (stream_k && cluster == 1 && !full()) continue;
     const Rig rig;
     Observed observed(rig);
     GemmWgmma kernel;
@@ -256,6 +225,14 @@ TEST_CASE("gemm_wgmma: one result in every schedule, no findings, no bank confli
     kernel.tile = WgmmaTile::t128x128x64;
     kernel.stages = 2;
     kernel.cluster = kernel.blocks = cluster;
+    if (stream_k) {
+      // Three tiles, or pairs of them, for two blocks or clusters: six steps each.
+      kernel.stream_k = true;
+      kernel.blocks = 2 * cluster;
+      kernel.problem.m = 128 * (3 * cluster - 1) + 8;
+      kernel.problem.n = 72;
+      kernel.problem.lda = cluster == 2 ? kernel.problem.m : 256u;
+    }
     const WgmmaMatrices in = small_integers(kernel.problem);
     std::vector<float> first;
     const int schedules = count(2, 20);
@@ -263,7 +240,8 @@ TEST_CASE("gemm_wgmma: one result in every schedule, no findings, no bank confli
       observed.schedule(static_cast<std::uint64_t>(i));
       const std::vector<float> c = product(rig, kernel, in);
       if (i == 0) first = c;
-      INFO("clusters of " << cluster << ", schedule " << i << " " << observed.findings);
+      INFO("clusters of " << cluster << (stream_k ? ", stream-K" : "") << ", schedule " << i << " "
+                          << observed.findings);
       CHECK(observed.findings.empty());
       CHECK(std::memcmp(c.data(), first.data(), 4 * c.size()) == 0);
     }
@@ -379,10 +357,10 @@ TEST_CASE("gemm_wgmma: what tensor maps and wgmma cannot take is refused by name
         "bytes below 2^40, 8 elements: pad them, or take gemm_mma");
   CHECK(refused([](GemmWgmma& g) { g.problem.alignment = 8; }) ==
         "bad-problem: alignment is 8 B; tensor maps need A and B aligned to 16: take gemm_mma");
-  CHECK(
-      refused([](GemmWgmma& g) { g.problem.type = ElementType::f32; }) ==
-      "bad-problem: type is f32; gemm_wgmma multiplies f16 and bf16: take gemm_tiled, or gemm_mma "
-      "for products as tf32");
+  CHECK(refused([](GemmWgmma& g) { g.problem.type = ElementType::f32; }) ==
+        "bad-problem: type is f32; gemm_wgmma multiplies f16, bf16 and e4m3: take gemm_tiled, or "
+        "gemm_mma "
+        "for products as tf32");
   CHECK(refused([](GemmWgmma& g) { g.stages = 7; }) == "bad-plan: stages is 7; it may be 2 to 6");
   CHECK(refused([](GemmWgmma& g) { g.cluster = 4; }) == "bad-plan: cluster is 4; it may be 1 or 2");
   CHECK(refused([](GemmWgmma& g) {
