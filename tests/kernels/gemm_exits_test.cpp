@@ -89,7 +89,7 @@ bool emulator_reports(const Kernel& kernel, const std::string& text) {
 }  // namespace
 
 TEST_CASE("falsification 101: an exit without a guard before the barrier of a loop is flagged") {
-  // On a path of some threads. An exit of all leaves nobody to wait.
+  // On a path of some threads. After an exit of all no thread waits.
   const std::string some = exit_around("%tid.x", "gt.u32 %ends, %early, 95");
   const std::string all = exit_around("%tid.x", "ge.u32 %ends, %early, 0");
   const auto mma = kernel_of<GemmMma>();

@@ -1,4 +1,4 @@
-// tests/kernels/gemm_plans_test.cpp - every plan of the GEMM kernels under all checks, in schedules
+// tests/kernels/gemm_plans_test.cpp - every GEMM plan under all checks, in schedules
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
@@ -34,7 +34,7 @@ std::vector<GemmKernel> mma_plans() {
   for (std::size_t tile = 0; tile < std::size(kGemmTiles); ++tile) {
     for (std::uint32_t stages = 2; stages <= 5; ++stages) {
       for (unsigned transposed = 0; transposed < 4; ++transposed) {
-        for (const char* how : {"whole", "splits", "blocks"}) {
+        for (const char* how : {"undivided", "splits", "blocks"}) {
           GemmMma kernel;
           kernel.tile = static_cast<GemmTile>(tile);
           kernel.stages = stages;
@@ -47,7 +47,7 @@ std::vector<GemmKernel> mma_plans() {
           if (kernel.problem.type == ElementType::f32) kernel.stages = std::min(stages, 4u);
           if (*how == 's') kernel.splits = 2;
           if (*how == 'b') kernel.blocks = 3;
-          if (*how != 'w') kernel.problem.k = 2 * kernel.stages * kernel.step();
+          if (*how != 'u') kernel.problem.k = 2 * kernel.stages * kernel.step();
           all.emplace_back(kernel);
         }
       }

@@ -173,7 +173,6 @@ class Emitter {
 
   // Stream-K: the block's parts of tiles, then its whole tiles.
   void divide_tiles() {
-    gemm::PartialSums parts(k_, parts_of(kernel_), *kit_.workspace, k_.tid_x());
     const Value<u32> block = k_.ctaid_x();
     const Value<u32> tiles = k_.mul_lo(tiles_down(kit_, shape_), tiles_across(kit_, shape_));
     gemm::TileDivision division(k_, tiles, block, kernel_.blocks,
@@ -188,13 +187,14 @@ class Emitter {
       multiply_units(piece.units);
       // The ring becomes the place of the outputs, and then that of the next copies.
       k_.bar_sync();
-      k_.if_(parts.combine(piece, block, block, sums), [&] { store_tile(); });
+      gemm::PartialSums parts(k_, parts_of(kernel_), *kit_.workspace, k_.tid_x());
+      store_tile(parts.combine(piece, division, block, sums));
       k_.bar_sync();
     });
   }
 
-  void store_tile() {
-    for (std::uint32_t i = 0; i < shape_.warp_m() / 16; ++i) store_rows(i);
+  void store_tile(const std::optional<Pred>& only = std::nullopt) {
+    for (std::uint32_t i = 0; i < shape_.warp_m() / 16; ++i) store_rows(i, only);
   }
 
   // The number of the block's tile among those of all matrices.
@@ -346,7 +346,7 @@ class Emitter {
   }
 
   // 16 rows of the warp's outputs, through its own part of shared memory.
-  void store_rows(std::uint32_t i) {
+  void store_rows(std::uint32_t i, const std::optional<Pred>& only) {
     const std::uint32_t pitch = output_pitch(shape_);
     const std::uint32_t columns = shape_.warp_n();
     const Value<u32> lane = k_.tid_x() & 31u;
@@ -363,7 +363,7 @@ class Emitter {
     }
     k_.bar_warp_sync();
     const Value<u32> row = origin_->row + warp_row_ + 16 * i;
-    gemm::store_strip(kit_, mine, columns, pitch, row, origin_->column + warp_column_);
+    gemm::store_strip(kit_, mine, columns, pitch, row, origin_->column + warp_column_, only);
   }
 
   KernelBuilder& k_;

@@ -161,7 +161,7 @@ double terms_of(std::uint32_t k, std::uint32_t step) {
   return static_cast<double>((k - 1) / step + 1) * step;
 }
 
-// Blocks of an SM come to their fix-ups at times that are not known. While one is in it the others
+// Blocks of an SM reach their fix-ups at times that are not known. While one is in it the others
 // multiply; if all are, none does: the mean of both is taken.
 void divide(Work& work, const GemmMma& kernel, const ptx::Gpu& gpu) {
   const std::uint32_t unit = kernel.stages * kernel.step();

@@ -12,36 +12,42 @@ constexpr std::uint32_t kNothing = 0;
 constexpr std::uint32_t kFirstPart = 1;  // in registers; the others are in the workspace
 constexpr std::uint32_t kLastToArrive = 2;
 
-// Tiles that are divided, as TileShares::divided().
-Value<u32> divided_tiles(KernelBuilder& k, const Value<u32>& tiles, std::uint32_t workers) {
-  const Value<u32> over = tiles % workers;
-  const Value<u32> some = k.selp(tiles, over + workers, tiles < workers);
-  return k.selp(k.constant<u32>(0), some, over == 0u);
-}
-
 }  // namespace
 
 TileDivision::TileDivision(KernelBuilder& k, const Value<u32>& tiles, const Value<u32>& worker,
                            std::uint32_t workers, std::uint32_t units)
-    : k_(k),
-      tiles_(tiles),
-      worker_(worker),
-      workers_(workers),
-      units_(units),
-      divided_(divided_tiles(k, tiles, workers)),
-      each_(k.mul_lo(divided_, units) / workers),
-      more_(k.mul_lo(divided_, units) % workers) {}
+    : k_(k), tiles_(tiles), worker_(worker), workers_(workers), units_(units) {}
 
-Value<u32> TileDivision::first_unit(const Value<u32>& worker) {
-  return k_.mad_lo(worker, each_, k_.min(worker, more_));
+// As TileShares::divided().
+Value<u32> TileDivision::divided() {
+  const Value<u32> over = tiles_ % workers_;
+  const Value<u32> some = k_.selp(tiles_, over + workers_, tiles_ < workers_);
+  return k_.selp(k_.constant<u32>(0), some, over == 0u);
+}
+
+TileDivision::Shares TileDivision::shares() {
+  const Value<u32> all = k_.mul_lo(divided(), units_);
+  const Value<u32> each = all / workers_;
+  return {each, all - k_.mul_lo(each, workers_)};
+}
+
+Value<u32> TileDivision::first_unit(const Shares& shares, const Value<u32>& worker) {
+  return k_.mad_lo(worker, shares.each, k_.min(worker, shares.more));
 }
 
 // Workers with one unit more come first.
-Value<u32> TileDivision::worker_of(const Value<u32>& unit) {
-  const Value<u32> larger = each_ + 1u;
-  const Value<u32> of_larger = k_.mul_lo(more_, larger);
-  const Value<u32> rest = (unit - of_larger) / k_.max(each_, 1u);
-  return k_.selp(unit / larger, more_ + rest, unit < of_larger);
+Value<u32> TileDivision::worker_of(const Shares& shares, const Value<u32>& unit) {
+  const Value<u32> larger = shares.each + 1u;
+  const Value<u32> of_larger = k_.mul_lo(shares.more, larger);
+  const Value<u32> rest = (unit - of_larger) / k_.max(shares.each, 1u);
+  return k_.selp(unit / larger, shares.more + rest, unit < of_larger);
+}
+
+TileWorkers TileDivision::workers_of(const Value<u32>& tile) {
+  const Shares even = shares();
+  const Value<u32> from = k_.mul_lo(tile, units_);
+  const Value<u32> first = worker_of(even, from);
+  return {first, worker_of(even, from + (units_ - 1))};
 }
 
 PartialSums::PartialSums(KernelBuilder& k, const PartialSumsLayout& layout,
@@ -93,54 +99,64 @@ void PartialSums::load(const Ptr<b8>& from, std::span<Var<f32>> sums, bool add) 
 }
 
 // The first part's warp looks whether the others are there, and takes the ticket back.
-void PartialSums::arrive_first(const Ptr<u32>& ticket, const Value<u32>& others, Var<u32>& state) {
-  auto seen = k_.var<u32>(0u);
+Pred PartialSums::others_are_there(const Ptr<u32>& ticket, const Value<u32>& others) {
+  auto there = k_.var<u32>(0u);
   k_.if_(one_lane_, [&] {
-    seen = k_.atom_add(ticket, 0u, Atomic{Order::acquire, Scope::gpu});
+    const Value<u32> seen = k_.atom_add(ticket, 0u, Atomic{Order::acquire, Scope::gpu});
+    there = one_if(k_, seen == others);
     k_.if_(seen == others, [&] { k_.st(ticket, 0u); });
   });
-  const Value<u32> arrived = k_.shfl_idx(seen.read(), 0u);
   k_.bar_warp_sync();
-  const Value<u32> first = k_.constant<u32>(kFirstPart);
-  state = k_.selp(first, kNothing, arrived == others);
+  return k_.vote_any(there != 0u);
 }
 
-// After the warp's stores. Leaves the ticket 0 when all have come.
-void PartialSums::leave(const Ptr<u32>& ticket, const Value<u32>& others, Var<u32>& state) {
-  auto before = k_.var<u32>(0u);
+// After the warp's stores, if it stored. Leaves the ticket 0 when all have come.
+Pred PartialSums::is_last(const Ptr<u32>& ticket, const Value<u32>& others, const Pred& stored) {
+  auto last = k_.var<u32>(0u);
   k_.bar_warp_sync();
-  k_.if_(one_lane_, [&] {
-    before = k_.atom_inc(ticket, others, Atomic{Order::acq_rel, Scope::gpu});
+  k_.if_(one_lane_ & stored, [&] {
+    last = one_if(k_, k_.atom_inc(ticket, others, Atomic{Order::acq_rel, Scope::gpu}) == others);
   });
-  const Value<u32> arrived = k_.shfl_idx(before.read(), 0u);
   k_.bar_warp_sync();
-  const Value<u32> last = k_.constant<u32>(kLastToArrive);
-  state = k_.selp(last, kNothing, arrived == others);
+  return k_.vote_any(last != 0u);
 }
 
-Pred PartialSums::combine(const TilePiece& piece, const Value<u32>& worker, const Value<u32>& rank,
+// The sums of the other parts; in front of them, for the last warp to arrive, those of the first.
+void PartialSums::add_parts(const TileWorkers& workers, const Value<u32>& rank, const Pred& all,
+                            std::span<Var<f32>> sums) {
+  k_.if_(all, [&] { load(part(workers.first, rank, 1), sums, false); });
+  auto from = k_.var(part(workers.first + 1u, rank, 0));
+  k_.for_(workers.first, workers.last, 1u, [&] {
+    load(from.view(), sums, true);
+    from += static_cast<std::int64_t>(2 * layout_.cluster * layout_.part_bytes());
+  });
+}
+
+// Barriers of the warp are executed by all of them: which warp has the sums depends on the
+// schedule.
+Pred PartialSums::combine(const TilePiece& piece, TileDivision& division, const Value<u32>& rank,
                           std::span<Var<f32>> sums) {
-  auto state = k_.var(k_.selp(k_.constant<u32>(kFirstPart), kNothing, piece.whole));
-  k_.if_(!piece.whole, [&] {
+  auto state = k_.var(k_.selp(k_.constant<u32>(kFirstPart), kNothing, piece.complete));
+  k_.if_(!piece.complete, [&] {
     const Value<u32> tile =
         layout_.cluster == 1 ? piece.tile : k_.mad_lo(piece.tile, layout_.cluster, rank);
     const Ptr<u32> ticket =
         moved(k_, tickets_.cast<b8>(), tile, std::uint64_t{4} * (layout_.threads / 32)).cast<u32>();
-    const Value<u32> others = piece.last_worker - piece.first_worker;
+    const TileWorkers workers = division.workers_of(piece.tile);
+    const Value<u32> others = workers.last - workers.first;
     const Pred first = piece.first == 0u;
-    k_.if_(first, [&] { arrive_first(ticket, others, state); });
-    k_.if_(state == kNothing, [&] {
-      store(moved(k_, part(worker, rank, 0), one_if(k_, first), layout_.part_bytes()), sums);
-      leave(ticket, others, state);
+    k_.if_(first, [&] {
+      const Pred there = others_are_there(ticket, others);
+      state = k_.selp(k_.constant<u32>(kFirstPart), kNothing, there);
     });
-    k_.if_(state != kNothing, [&] {
-      k_.if_(state == kLastToArrive, [&] { load(part(piece.first_worker, rank, 1), sums, false); });
-      auto from = k_.var(part(piece.first_worker + 1u, rank, 0));
-      k_.for_(piece.first_worker, piece.last_worker, 1u, [&] {
-        load(from.view(), sums, true);
-        from += static_cast<std::int64_t>(2 * layout_.cluster * layout_.part_bytes());
-      });
+    const Pred stored = state == kNothing;
+    k_.if_(stored, [&] {
+      const Ptr<b8> end = part(division.worker(), rank, 0);
+      store(moved(k_, end, one_if(k_, first), layout_.part_bytes()), sums);
     });
+    const Pred last = is_last(ticket, others, stored);
+    state = k_.selp(k_.constant<u32>(kLastToArrive), state, last);
+    k_.if_(state != kNothing, [&] { add_parts(workers, rank, last, sums); });
   });
   return state != kNothing;
 }

@@ -9,8 +9,8 @@ namespace ptxgen::inline v0::gemm {
 
 /// How persistent workers, blocks or clusters, share the tiles of a matrix. Each tile is `units`
 /// runs of terms. Of the first tiles, one to two for each worker, the units are divided evenly, in
-/// their order; the others are whole, every `workers`-th one for a worker. Where the workers divide
-/// the tiles, all are whole; where there are fewer tiles than workers, all are divided.
+/// their order; the others are not divided, every `workers`-th one for a worker. Where the workers
+/// divide the number of tiles, none is; where there are fewer tiles than workers, all are divided.
 /// Source: Osama et al., Stream-K, PPoPP 2023, the "two-tile" hybrid, with the division first.
 struct TileShares {
   std::uint64_t tiles = 1;
@@ -21,11 +21,11 @@ struct TileShares {
     if (tiles % workers == 0) return 0;
     return tiles < workers ? tiles : tiles % workers + workers;
   }
-  /// Of the worker that has the most, in tiles.
+  /// The largest share of a worker, in tiles.
   [[nodiscard]] constexpr double largest() const noexcept {
-    const std::uint64_t whole = (tiles - divided()) / workers;
+    const std::uint64_t undivided = (tiles - divided()) / workers;
     const std::uint64_t shared = (divided() * units + workers - 1) / workers;
-    return static_cast<double>(whole) + static_cast<double>(shared) / units;
+    return static_cast<double>(undivided) + static_cast<double>(shared) / units;
   }
   /// Workers that have units of one divided tile, at most.
   [[nodiscard]] constexpr std::uint64_t parts() const noexcept {
@@ -37,9 +37,12 @@ struct TileShares {
 /// A tile, or a run of its units, which one worker multiplies.
 struct TilePiece {
   Value<u32> tile, first, units;
-  Pred whole;
-  /// Workers that share the tile: of its first unit and of its last. Of a divided tile only.
-  Value<u32> first_worker, last_worker;
+  Pred complete;
+};
+
+/// Workers that share a divided tile: that of its first unit and that of its last.
+struct TileWorkers {
+  Value<u32> first, last;
 };
 
 /// The division of the tiles of a matrix, computed by each thread.
@@ -51,40 +54,46 @@ class TileDivision {
   /// Calls `body(piece)` for each of the worker's pieces, in a loop: divided tiles first.
   template <class Body>
   void for_each_piece(const Body& body) {
-    auto unit = k_.var(first_unit(worker_));
-    const Value<u32> end = first_unit(worker_ + 1u);
-    auto whole_tile = k_.var(divided_ + worker_);
-    k_.while_([&] { return (unit < end) | (whole_tile < tiles_); },
+    const Value<u32> all_divided = divided();
+    const Shares even = shares();
+    auto unit = k_.var(first_unit(even, worker_));
+    const Value<u32> end = first_unit(even, worker_ + 1u);
+    auto next = k_.var(all_divided + worker_);
+    k_.while_([&] { return (unit < end) | (next < tiles_); },
               [&] {
                 const Pred divided = unit < end;
                 const Value<u32> tile = unit / units_;
                 const Value<u32> first = unit - k_.mul_lo(tile, units_);
                 const Value<u32> units = k_.min(units_ - first, end - unit);
-                const Value<u32> next_tile = whole_tile.read();
+                const Value<u32> undivided = next.read();
                 const Value<u32> all = k_.constant<u32>(units_);
                 unit += k_.selp(units, 0u, divided);
-                whole_tile += k_.selp(k_.constant<u32>(0), workers_, divided);
-                const Value<u32> from = k_.mul_lo(tile, units_);
+                next += k_.selp(k_.constant<u32>(0), workers_, divided);
                 const Value<u32> of_piece = k_.selp(units, all, divided);
-                const TilePiece piece{k_.selp(tile, next_tile, divided),
-                                      k_.selp(first, 0u, divided),
-                                      of_piece,
-                                      of_piece == units_,
-                                      worker_of(from),
-                                      worker_of(from + (units_ - 1))};
+                const TilePiece piece{k_.selp(tile, undivided, divided),
+                                      k_.selp(first, 0u, divided), of_piece, of_piece == units_};
                 body(piece);
               });
   }
 
+  /// Of a divided tile. Computed where it is called, as all of this is: few registers are left
+  /// beside the sums.
+  [[nodiscard]] TileWorkers workers_of(const Value<u32>& tile);
+  [[nodiscard]] const Value<u32>& worker() const noexcept { return worker_; }
+
  private:
-  [[nodiscard]] Value<u32> first_unit(const Value<u32>& worker);
-  [[nodiscard]] Value<u32> worker_of(const Value<u32>& unit);
+  /// Units of a worker, and how many workers have one more.
+  struct Shares {
+    Value<u32> each, more;
+  };
+  [[nodiscard]] Value<u32> divided();  ///< tiles
+  [[nodiscard]] Shares shares();
+  [[nodiscard]] Value<u32> first_unit(const Shares& shares, const Value<u32>& worker);
+  [[nodiscard]] Value<u32> worker_of(const Shares& shares, const Value<u32>& unit);
 
   KernelBuilder& k_;
   Value<u32> tiles_, worker_;
   std::uint32_t workers_, units_;
-  Value<u32> divided_;      ///< tiles
-  Value<u32> each_, more_;  ///< units of a worker; workers that have one more
 };
 
 /// Where the sums of divided tiles are, for the threads that have them.
@@ -120,17 +129,19 @@ class PartialSums {
   /// `thread` is the thread's number among those with sums.
   PartialSums(KernelBuilder& k, const PartialSumsLayout& layout, const Ptr<b8>& workspace,
               const Value<u32>& thread);
-  /// By all lanes of a warp; whether the sums are then those of the whole tile, the same for all
+  /// By all lanes of a warp; whether the sums are then those of the complete tile, the same for all
   /// lanes.
-  [[nodiscard]] Pred combine(const TilePiece& piece, const Value<u32>& worker,
-                             const Value<u32>& rank, std::span<Var<f32>> sums);
+  [[nodiscard]] Pred combine(const TilePiece& piece, TileDivision& division, const Value<u32>& rank,
+                             std::span<Var<f32>> sums);
 
  private:
   [[nodiscard]] Ptr<b8> part(const Value<u32>& worker, const Value<u32>& rank, std::uint32_t which);
   void store(const Ptr<b8>& to, std::span<Var<f32>> sums);
   void load(const Ptr<b8>& from, std::span<Var<f32>> sums, bool add);
-  void arrive_first(const Ptr<u32>& ticket, const Value<u32>& others, Var<u32>& state);
-  void leave(const Ptr<u32>& ticket, const Value<u32>& others, Var<u32>& state);
+  [[nodiscard]] Pred others_are_there(const Ptr<u32>& ticket, const Value<u32>& others);
+  [[nodiscard]] Pred is_last(const Ptr<u32>& ticket, const Value<u32>& others, const Pred& stored);
+  void add_parts(const TileWorkers& workers, const Value<u32>& rank, const Pred& all,
+                 std::span<Var<f32>> sums);
 
   KernelBuilder& k_;
   PartialSumsLayout layout_;

@@ -173,24 +173,28 @@ class WgmmaEmitter {
     return kernel_.cluster == 1 ? down : (down + 1u) & ~1u;
   }
 
-  // Calls `body(tile, piece)` for each tile of the block; pieces are those of stream-K.
-  template <class Body>
-  void for_each_tile(const Body& body) {
-    if (kernel_.blocks == 0) return body(k_.ctaid_x(), nullptr);
+  // The blocks of a cluster have the same pieces of adjacent tiles.
+  [[nodiscard]] gemm::TileDivision division() {
     const std::uint32_t across = (kit_.problem.n - 1) / kernel_.shape().n + 1;
     const Value<u32> tiles = k_.mul_lo(rows_of_tiles(), across);
-    const Value<u32> block = k_.ctaid_x();
-    if (!kernel_.stream_k) {
-      k_.for_(block, tiles, kernel_.blocks, [&](Value<u32> tile) { body(tile, nullptr); });
-      return;
-    }
-    // The blocks of a cluster have the same pieces of adjacent tiles.
-    gemm::TileDivision division(k_, tiles / kernel_.cluster, block / kernel_.cluster,
-                                kernel_.blocks / kernel_.cluster, kernel_.steps());
+    return {k_, tiles / kernel_.cluster, k_.ctaid_x() / kernel_.cluster,
+            kernel_.blocks / kernel_.cluster, kernel_.steps()};
+  }
+  // Calls `body(tile, piece)` for each piece of the block.
+  template <class Body>
+  void for_each_piece(gemm::TileDivision& division, const Body& body) {
     division.for_each_piece([&](const gemm::TilePiece& piece) {
       const Value<u32> first = k_.mul_lo(piece.tile, kernel_.cluster);
-      body(kernel_.cluster == 1 ? first : first + rank(), &piece);
+      body(kernel_.cluster == 1 ? first : first + rank(), piece);
     });
+  }
+  // Calls `body(tile)` for each tile of the block.
+  template <class Body>
+  void for_each_tile(const Body& body) {
+    if (kernel_.blocks == 0) return body(k_.ctaid_x());
+    const std::uint32_t across = (kit_.problem.n - 1) / kernel_.shape().n + 1;
+    const Value<u32> tiles = k_.mul_lo(rows_of_tiles(), across);
+    k_.for_(k_.ctaid_x(), tiles, kernel_.blocks, [&](Value<u32> tile) { body(tile); });
   }
   [[nodiscard]] Value<u32> rank() { return k_.ctaid_x() % kernel_.cluster; }
 
@@ -200,27 +204,38 @@ class WgmmaEmitter {
     k_.emit(ptx::Op::setmaxnreg, {ptx::Modifier::dec}, {kProducerRegisters});
     k_.if_(k_.tid_x() == 0u, [&] {
       auto parity = k_.var<u32>(1u);  // of a ring that is empty
-      for_each_tile([&](const Value<u32>& tile, const gemm::TilePiece* piece) {
-        const Origin origin = origin_of(tile);
-        const std::uint32_t step = kernel_.step();
-        auto term = k_.var(piece == nullptr ? k_.constant<u32>(0) : k_.mul_lo(piece->first, step));
-        const auto fill = [&](std::uint32_t slot) { copy_step(slot, parity, term, origin); };
-        const auto round = [&] {
-          for (std::uint32_t slot = 0; slot < kernel_.stages; ++slot) fill(slot);
-          parity ^= 1u;
-        };
-        if (piece != nullptr) {
-          const Value<u32> rounds = piece->units / kernel_.stages;
-          k_.for_(0u, rounds, 1u, round);
-          fill_rest(piece->units % kernel_.stages, parity, fill);
-          return;
-        }
-        const std::uint32_t rounds = kernel_.steps() / kernel_.stages;
-        if (rounds == 1) round();
-        if (rounds > 1) k_.for_(0u, rounds, 1u, round);
-        for (std::uint32_t slot = 0; slot < kernel_.steps() % kernel_.stages; ++slot) fill(slot);
+      if (!kernel_.stream_k) {
+        for_each_tile([&](const Value<u32>& tile) { fill_tile(tile, parity); });
+        return;
+      }
+      gemm::TileDivision all = division();
+      for_each_piece(all, [&](const Value<u32>& tile, const gemm::TilePiece& piece) {
+        fill_piece(tile, piece, parity);
       });
     });
+  }
+
+  void fill_tile(const Value<u32>& tile, Var<u32>& parity) {
+    const Origin origin = origin_of(tile);
+    auto term = k_.var<u32>(0u);
+    const std::uint32_t rounds = kernel_.steps() / kernel_.stages;
+    const auto round = [&] { fill_round(parity, term, origin); };
+    if (rounds == 1) round();
+    if (rounds > 1) k_.for_(0u, rounds, 1u, round);
+    for (std::uint32_t slot = 0; slot < kernel_.steps() % kernel_.stages; ++slot)
+      copy_step(slot, parity, term, origin);
+  }
+  void fill_round(Var<u32>& parity, Var<u32>& term, const Origin& origin) {
+    for (std::uint32_t slot = 0; slot < kernel_.stages; ++slot)
+      copy_step(slot, parity, term, origin);
+    parity ^= 1u;
+  }
+  void fill_piece(const Value<u32>& tile, const gemm::TilePiece& piece, Var<u32>& parity) {
+    const Origin origin = origin_of(tile);
+    auto term = k_.var(k_.mul_lo(piece.first, kernel_.step()));
+    k_.for_(0u, piece.units / kernel_.stages, 1u, [&] { fill_round(parity, term, origin); });
+    fill_rest(piece.units % kernel_.stages, parity,
+              [&](std::uint32_t slot) { copy_step(slot, parity, term, origin); });
   }
 
   // The last steps of a piece, and the rest of their round of the ring, which stays empty.
@@ -308,23 +323,26 @@ class WgmmaEmitter {
     auto parity = k_.var<u32>(0u);
     const WarpgroupAccumulator<kN, f32> sums(k_);
     const Value<u32> row = k_.mul_lo(consumer, 64u);
-    if (!kernel_.stream_k) {
-      for_each_tile([&](const Value<u32>& tile, const gemm::TilePiece*) {
-        multiply(sums, a, b, parity, releases);
-        store_tile(sums, origin_of(tile), row);
-      });
-      return;
-    }
-    gemm::PartialSums parts(k_, parts_of(kernel_), *kit_.workspace, k_.tid_x() - kWarpgroup);
+    if (kernel_.stream_k) return consume_pieces(sums, a, b, parity, releases, row);
+    for_each_tile([&](const Value<u32>& tile) {
+      multiply(sums, a, b, parity, releases);
+      store_tile(sums, origin_of(tile), row);
+    });
+  }
+
+  void consume_pieces(const WarpgroupAccumulator<kN, f32>& sums, const Value<u64>& a,
+                      const Value<u64>& b, Var<u32>& parity, const Pred& releases,
+                      const Value<u32>& row) {
     std::vector<Var<f32>> variables;
     for (const Var<f32>& sum : sums.variables()) variables.emplace_back(sum.core(), sum.reg());
-    for_each_tile([&](const Value<u32>& tile, const gemm::TilePiece* piece) {
+    gemm::TileDivision all = division();
+    for_each_piece(all, [&](const Value<u32>& tile, const gemm::TilePiece& piece) {
       k_.if_(
-          piece->whole, [&] { multiply(sums, a, b, parity, releases); },
-          [&] { multiply_piece(sums, a, b, parity, releases, piece->units); });
-      const Value<u32> worker = k_.ctaid_x() / kernel_.cluster;
-      k_.if_(parts.combine(*piece, worker, rank(), variables),
-             [&] { store_tile(sums, origin_of(tile), row); });
+          piece.complete, [&] { multiply(sums, a, b, parity, releases); },
+          [&] { multiply_piece(sums, a, b, parity, releases, piece.units); });
+      gemm::PartialSums parts(k_, parts_of(kernel_), *kit_.workspace, k_.tid_x() - kWarpgroup);
+      const Pred complete = parts.combine(piece, all, rank(), variables);
+      store_tile(sums, origin_of(tile), row, complete);
     });
   }
 
@@ -430,7 +448,7 @@ class WgmmaEmitter {
 
   // 16 rows of a warp, 32 columns at a time, through its own part of shared memory.
   void store_tile(const WarpgroupAccumulator<kN, f32>& sums, const Origin& origin,
-                  const Value<u32>& consumer_row) {
+                  const Value<u32>& consumer_row, const std::optional<Pred>& only = std::nullopt) {
     const Value<u32> lane = k_.tid_x() & 31u;
     const Value<u32> warp = (k_.tid_x() >> 5u) - kWarpgroup / 32;
     const Ptr<f32, Shared> own = memory_.offset_bytes(kernel_.stages * stage_bytes(kernel_))
@@ -450,7 +468,8 @@ class WgmmaEmitter {
         k_.st(to + (8 * j + 8 * kOutputPitch), std::array{sum(2), sum(3)});
       }
       k_.bar_warp_sync();
-      gemm::store_strip(kit_, own, kOutputColumns, kOutputPitch, first_row, origin.column + column);
+      gemm::store_strip(kit_, own, kOutputColumns, kOutputPitch, first_row, origin.column + column,
+                        only);
     }
   }
 

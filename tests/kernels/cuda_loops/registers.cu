@@ -58,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(384)
     for (int i = 0; i < 4; ++i) multiply(d, a[i], b + 2 * i);
     commit_products();
     wait_products<0>();
+    __syncwarp();  // all lanes have read A
     if (threadIdx.x % 32 == 0) arrive(shared_address(&empty[slot]));
   }
   store(c, d, row0 + own * 64, column0, m, n);
