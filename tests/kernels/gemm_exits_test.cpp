@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "ptxgen/check.hpp"
 #include "ptxgen/emulator/emulator.hpp"
@@ -19,6 +20,10 @@ template <class Kernel>
 Kernel kernel_of(const GemmProblem& problem = kProblem) {
   Kernel kernel;
   kernel.problem = problem;
+  if constexpr (std::is_same_v<Kernel, GemmMma>) {
+    kernel.tile = GemmTile::t64x64x32;
+    kernel.stages = 2;
+  }
   return kernel;
 }
 

@@ -247,6 +247,7 @@ TEST_CASE("falsification 104, 114: the barriers of the k loops are reached by al
   GemmTiled tiled;
   GemmMma mma;
   tiled.problem = mma.problem = {.m = 100, .n = 90, .k = 200};
+  mma.tile = GemmTile::t64x64x32;
   for (const ptx::Module& module :
        {tiled.build(ptx::target("sm_90")).module(), mma.build(ptx::target("sm_90")).module()}) {
     CHECK(gates::barrier_safety(module).empty());

@@ -182,7 +182,9 @@ TEST_CASE("gemm_wgmma: a NaN or an infinity reaches exactly the outputs of its r
   const std::uint32_t row = 128, column = 71;
   for (const float special :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    for (const std::uint32_t term : {0u, 63u, 64u, 135u}) {
+    for (const std::uint32_t term : {0u, 135u, 63u, 64u}) {
+      // Every day the first and the last term.
+      if (!full() && (term == 63 || term == 64)) continue;
       WgmmaMatrices changed = in;
       // Infinity times infinity: no factor of the row or column is 0 or of another sign.
       for (std::uint32_t i = 0; i < p.m; ++i)
@@ -211,8 +213,8 @@ TEST_CASE("gemm_wgmma: a NaN or an infinity reaches exactly the outputs of its r
 TEST_CASE("gemm_wgmma: one result in every schedule, no findings, no bank conflicts") {
   for (const auto& [cluster, stream_k] :
        {std::pair{1u, false}, std::pair{2u, false}, std::pair{1u, true}, std::pair{2u, true}}) {
-    // Every day stream-K in clusters alone.
-    if (stream_k && cluster == 1 && !full()) continue;
+    // Every day clusters without stream-K and the other way round.
+    if (!full() && stream_k == (cluster == 2)) continue;
     const Rig rig;
     Observed observed(rig);
     GemmWgmma kernel;
@@ -419,7 +421,8 @@ TEST_CASE("gemm_wgmma assembles without spills, and its products are not seriali
   const Assembler assembler(Settings::from_environment());
   if (!assembler.available())
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
-  for (const std::uint32_t cluster : {1u, 2u}) {
+  for (const std::uint32_t cluster : {2u, 1u}) {
+    if (cluster == 1 && !full()) break;
     GemmWgmma kernel;
     kernel.cluster = cluster;
     // Every day the smaller tile, whose epilogue is half as long.

@@ -1,6 +1,8 @@
 // src/kernels/gemm/tile_division.cpp - tiles divided evenly among blocks (stream-K)
 #include "kernels/gemm/tile_division.hpp"
 
+#include <algorithm>
+
 #include "kernels/parts/block_vote.hpp"
 
 namespace ptxgen::inline v0::gemm {
@@ -11,6 +13,8 @@ namespace {
 constexpr std::uint32_t kNothing = 0;
 constexpr std::uint32_t kFirstPart = 1;  // in registers; the others are in the workspace
 constexpr std::uint32_t kLastToArrive = 2;
+// Loaded before they are added.
+constexpr std::size_t kSumsAtATime = 64;
 
 }  // namespace
 
@@ -83,9 +87,10 @@ void PartialSums::store(const Ptr<b8>& to, std::span<Var<f32>> sums) {
   }
 }
 
-// Past the L1, which may have what was there before.
-void PartialSums::load(const Ptr<b8>& from, std::span<Var<f32>> sums, bool add) {
-  for (std::size_t i = 0; i < sums.size(); i += 4) {
+// Sums `begin` to `end`; past the L1, which may have what was there before.
+void PartialSums::load(const Ptr<b8>& from, std::span<Var<f32>> sums, std::size_t begin,
+                       std::size_t end, bool add) {
+  for (std::size_t i = begin; i < end; i += 4) {
     const auto at = static_cast<std::int64_t>(std::uint64_t{4} * i * layout_.threads);
     const auto part = k_.ld<4>(from.offset_bytes(at).cast<f32>(), Load{.cache = Cache::cg});
     for (std::size_t j = 0; j < 4; ++j) {
@@ -122,14 +127,18 @@ Pred PartialSums::is_last(const Ptr<u32>& ticket, const Value<u32>& others, cons
 }
 
 // The sums of the other parts; in front of them, for the last warp to arrive, those of the first.
+// Half of a thread's sums at a time: more loads in flight have no registers beside 128 sums.
 void PartialSums::add_parts(const TileWorkers& workers, const Value<u32>& rank, const Pred& all,
                             std::span<Var<f32>> sums) {
-  k_.if_(all, [&] { load(part(workers.first, rank, 1), sums, false); });
-  auto from = k_.var(part(workers.first + 1u, rank, 0));
-  k_.for_(workers.first, workers.last, 1u, [&] {
-    load(from.view(), sums, true);
-    from += static_cast<std::int64_t>(2 * layout_.cluster * layout_.part_bytes());
-  });
+  k_.if_(all, [&] { load(part(workers.first, rank, 1), sums, 0, sums.size(), false); });
+  const std::size_t some = std::min<std::size_t>(sums.size(), kSumsAtATime);
+  for (std::size_t begin = 0; begin < sums.size(); begin += some) {
+    auto from = k_.var(part(workers.first + 1u, rank, 0));
+    k_.for_(workers.first, workers.last, 1u, [&] {
+      load(from.view(), sums, begin, begin + some, true);
+      from += static_cast<std::int64_t>(2 * layout_.cluster * layout_.part_bytes());
+    });
+  }
 }
 
 // Barriers of the warp are executed by all of them: which warp has the sums depends on the

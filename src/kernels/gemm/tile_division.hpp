@@ -137,7 +137,8 @@ class PartialSums {
  private:
   [[nodiscard]] Ptr<b8> part(const Value<u32>& worker, const Value<u32>& rank, std::uint32_t which);
   void store(const Ptr<b8>& to, std::span<Var<f32>> sums);
-  void load(const Ptr<b8>& from, std::span<Var<f32>> sums, bool add);
+  void load(const Ptr<b8>& from, std::span<Var<f32>> sums, std::size_t begin, std::size_t end,
+            bool add);
   [[nodiscard]] Pred others_are_there(const Ptr<u32>& ticket, const Value<u32>& others);
   [[nodiscard]] Pred is_last(const Ptr<u32>& ticket, const Value<u32>& others, const Pred& stored);
   void add_parts(const TileWorkers& workers, const Value<u32>& rank, const Pred& all,
