@@ -7,6 +7,7 @@
 
 #include "kernels/gemm/emit.hpp"
 #include "kernels/parts/products.hpp"
+#include "ptxgen/kernels/gemm/mma.hpp"
 
 namespace ptxgen::inline v0::gemm {
 
