@@ -1,4 +1,6 @@
-// src/qa/lines/claims.cpp - claims 31 to 115, decided by tests
+// src/qa/lines/claims.cpp - claims that tests decide, and all in order
+#include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "qa/lines/claim_row.hpp"
@@ -192,27 +194,9 @@ constexpr Line kLines[] = {
            "case falsification 89"),
     inapplicable("90", "AVX-512 is faster than AVX2, SSE and scalar code",
                  "a property of processors, not of PTX; bench_host prints the figures"),
-    // Numerics
-    tested("91", "compensated sums beat plain ones", "they survive the passes",
-           "case compensated sums survive where contraction is forbidden"),
-    tested("92", "one rounding is better than two", "the emulator against multi-precision results",
-           "case f32 arithmetic on random values equals the multi-precision reference"),
-    tested("93", "subnormal numbers", "with and without .ftz, exact",
-           "case D9: subnormal numbers are neither flushed on the way in nor on the way out;case "
-           "D9: a kernel that asks for .ftz gets it"),
-    tested("94", "NaN propagates; min and max drop it", "corner values of every operation",
-           "case arithmetic on corner values equals the multi-precision reference;case min and max "
-           "order -0 below +0 and treat NaNs as asked"),
-    tested("95", "infinities", "corner values of every operation",
-           "case arithmetic on corner values equals the multi-precision reference"),
-    tested("96", "-0.0 is kept", "signs of zeros",
-           "case abs, neg and copysign work on the sign bit alone;case min and max order -0 below "
-           "+0 and treat NaNs as asked"),
+    // Numerics; 91 to 96 and 98 are in claims_numerics.cpp
     tested("97", "the order of sums is documented", "the generated page of accuracy",
            "case docs/accuracy_page_is_up_to_date"),
-    tested("98", "sums round to nearest even by default", "the rounding is written in PTX",
-           "case forbidden operations have their rounding written, so that ptxas keeps them apart "
-           "too"),
     tested("99", "ill-conditioned sums", "cancellation within the bound of fp64",
            "case D7: mixed signs with cancellation keep the sign where it is certain"),
     inapplicable(
@@ -265,6 +249,12 @@ constexpr Line kLines[] = {
            "case falsification 115"),
 };
 
+unsigned number_of(const Line& line) {
+  unsigned number = 0;
+  std::from_chars(line.id.data(), line.id.data() + line.id.size(), number);
+  return number;
+}
+
 }  // namespace
 
 std::span<const Line> recorded_claims() { return kLines; }
@@ -272,9 +262,10 @@ std::span<const Line> recorded_claims() { return kLines; }
 std::span<const Line> claim_lines() {
   static const std::vector<Line> kAll = [] {
     std::vector<Line> all;
-    for (const auto lines : {tile_claims(), fusion_claims(), recorded_claims()}) {
+    for (const auto lines : {tile_claims(), fusion_claims(), recorded_claims(), numeric_claims()}) {
       all.insert(all.end(), lines.begin(), lines.end());
     }
+    std::ranges::stable_sort(all, {}, number_of);
     return all;
   }();
   return kAll;

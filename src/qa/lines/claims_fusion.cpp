@@ -1,7 +1,6 @@
 // src/qa/lines/claims_fusion.cpp - claims 16 to 30: fusion of multiplications and additions
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -9,29 +8,14 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "qa/edits.hpp"
 #include "qa/fixture.hpp"
-#include "qa/gemv_check.hpp"
 #include "qa/lines/claim_row.hpp"
+#include "qa/lines/snippet_kernel.hpp"
 #include "qa/tally.hpp"
 #include "support/random_values.hpp"
 
 namespace ptxgen::qa {
 
 namespace {
-
-// Thread i: y[i] = a statement of %f1 = a[i], %f2 = b[i], %f3 = c[i], result in %f9.
-std::string kernel_of(std::string_view statements) {
-  return format_text(
-      ".version 7.8\n.target sm_80\n.address_size 64\n"
-      ".visible .entry k(.param .u64 y, .param .u64 a, .param .u64 b, .param .u64 c)\n{{\n"
-      ".reg .b32 %r<4>;\n.reg .b64 %rd<12>;\n.reg .f32 %f<16>;\n"
-      "ld.param.u64 %rd1, [y];\nld.param.u64 %rd2, [a];\nld.param.u64 %rd3, [b];\n"
-      "ld.param.u64 %rd4, [c];\nmov.u32 %r1, %tid.x;\n"
-      "mad.wide.u32 %rd5, %r1, 4, %rd1;\nmad.wide.u32 %rd6, %r1, 4, %rd2;\n"
-      "mad.wide.u32 %rd7, %r1, 4, %rd3;\nmad.wide.u32 %rd8, %r1, 4, %rd4;\n"
-      "ld.global.f32 %f1, [%rd6];\nld.global.f32 %f2, [%rd7];\nld.global.f32 %f3, [%rd8];\n"
-      "{}st.global.f32 [%rd5], %f9;\nret;\n}}\n",
-      statements);
-}
 
 constexpr std::string_view kSum = "mul.rn.f32 %f4, %f1, %f2;\nadd.rn.f32 %f9, %f4, %f3;\n";
 
@@ -56,28 +40,9 @@ std::size_t fused(const ptx::Module& module) {
   return count_statements(module.functions.front(), ptx::Op::fma_f32);
 }
 
-std::vector<float> run(Tally& tally, Fixture& fixture, const ptx::Module& module,
-                       const std::array<std::vector<float>, 3>& inputs) {
-  Emulation emulation(gpu_of(fixture.device().info()));
-  const std::size_t count = inputs[0].size();
-  const std::uint64_t y = emulation.allocate(4 * count);
-  LaunchGeometry geometry;
-  geometry.block = {static_cast<std::uint32_t>(count), 1, 1};
-  const emulator::Result result = emulation.launch(
-      module, geometry,
-      {y, emulation.upload(inputs[0]), emulation.upload(inputs[1]), emulation.upload(inputs[2])});
-  tally.check(result.status == emulator::Status::Ok, "{}", first_error(result));
-  return emulation.download<float>(y, count);
-}
-
-bool same(float a, float b) {
-  return (std::isnan(a) && std::isnan(b)) ||
-         std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-}
-
 Outcome fewer_instructions(Fixture& fixture, const Line&) {
   Tally tally;
-  ptx::Module module = ptx::parse(kernel_of(kSum));
+  ptx::Module module = ptx::parse(snippet_kernel(kSum));
   const std::size_t before = instructions(module);
   fuse(module, fixture);
   const std::size_t removed = before - instructions(module);
@@ -91,10 +56,10 @@ Outcome more_accurate(Fixture& fixture, const Line&) {
   constexpr std::size_t kCount = 1024;
   std::array<std::vector<float>, 3> inputs;
   for (std::size_t i = 0; i < 3; ++i) inputs[i] = random_values(kCount, 160 + i);
-  ptx::Module module = ptx::parse(kernel_of(kSum));
-  const std::vector<float> apart = run(tally, fixture, module, inputs);
+  ptx::Module module = ptx::parse(snippet_kernel(kSum));
+  const std::vector<float> apart = run_snippet(tally, fixture, module, inputs);
   fuse(module, fixture);
-  const std::vector<float> once = run(tally, fixture, module, inputs);
+  const std::vector<float> once = run_snippet(tally, fixture, module, inputs);
   double apart_square = 0;
   double once_square = 0;
   std::size_t worse = 0;
@@ -117,7 +82,7 @@ Outcome single_use(Fixture& fixture, const Line&) {
   constexpr std::string_view kTwice =
       "mul.rn.f32 %f4, %f1, %f2;\nadd.rn.f32 %f5, %f4, %f3;\nsub.rn.f32 %f6, %f4, %f5;\n"
       "max.f32 %f9, %f6, %f4;\n";
-  ptx::Module module = ptx::parse(kernel_of(fixture.changed() ? kSum : kTwice));
+  ptx::Module module = ptx::parse(snippet_kernel(fixture.changed() ? kSum : kTwice));
   const ptx::Module before = module;
   fuse(module);
   tally.check(ptx::equal(before, module), "a product that is read elsewhere was fused: {}",
@@ -130,9 +95,9 @@ Outcome rounding_modes(Fixture& fixture, const Line&) {
   constexpr std::string_view kModes[] = {"rn", "rz", "rm", "rp"};
   for (const std::string_view product : kModes) {
     for (const std::string_view sum : kModes) {
-      ptx::Module module =
-          ptx::parse(kernel_of(format_text("mul.{}.f32 %f4, %f1, %f2;\nadd.{}.f32 %f9, %f4, %f3;\n",
-                                           product, fixture.changed() ? "rn" : sum)));
+      ptx::Module module = ptx::parse(
+          snippet_kernel(format_text("mul.{}.f32 %f4, %f1, %f2;\nadd.{}.f32 %f9, %f4, %f3;\n",
+                                     product, fixture.changed() ? "rn" : sum)));
       fuse(module);
       const bool is_fused = fused(module) == 1;
       tally.check(is_fused == (product == sum), "mul.{} and add.{} are {}", product, sum,
@@ -145,7 +110,7 @@ Outcome rounding_modes(Fixture& fixture, const Line&) {
 
 Outcome has_fma(Fixture& fixture, const Line&) {
   Tally tally;
-  ptx::Module module = ptx::parse(kernel_of(kSum));
+  ptx::Module module = ptx::parse(snippet_kernel(kSum));
   fuse(module, fixture);
   const ptx::Function& function = module.functions.front();
   const std::size_t at = find_statement(function, ptx::Op::fma_f32, 0);
@@ -162,7 +127,7 @@ Outcome has_fma(Fixture& fixture, const Line&) {
 
 Outcome idempotent(Fixture& fixture, const Line&) {
   Tally tally;
-  const ptx::Module start = ptx::parse(kernel_of(kSum));
+  const ptx::Module start = ptx::parse(snippet_kernel(kSum));
   ptx::Module once = start;
   tally.check(fuse(once).changed(), "the first run changes nothing");
   ptx::Module twice = fixture.changed() ? start : once;
@@ -176,33 +141,18 @@ Outcome idempotent(Fixture& fixture, const Line&) {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Every triple of these values.
-std::array<std::vector<float>, 3> triples(std::span<const float> values) {
-  std::array<std::vector<float>, 3> inputs;
-  for (const float a : values) {
-    for (const float b : values) {
-      for (const float c : values) {
-        inputs[0].push_back(a);
-        inputs[1].push_back(b);
-        inputs[2].push_back(c);
-      }
-    }
-  }
-  return inputs;
-}
-
 // A fused expression of each triple against the host's std::fma.
 template <class Exact>
 void check_triples(Tally& tally, Fixture& fixture, std::string_view statements,
                    std::span<const float> values, std::size_t fusions, const Exact& exact) {
-  ptx::Module module = ptx::parse(kernel_of(statements));
+  ptx::Module module = ptx::parse(snippet_kernel(statements));
   fuse(module);
   tally.check(fused(module) == fusions, "{} operations are fused, not {}", fused(module), fusions);
   const std::array<std::vector<float>, 3> inputs = triples(values);
-  const std::vector<float> results = run(tally, fixture, fixture.edited(module), inputs);
+  const std::vector<float> results = run_snippet(tally, fixture, fixture.edited(module), inputs);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const float expected = exact(inputs[0][i], inputs[1][i], inputs[2][i]);
-    tally.check(same(results[i], expected), "({:g}, {:g}, {:g}) gives {:g}, expected {:g}",
+    tally.check(same_float(results[i], expected), "({:g}, {:g}, {:g}) gives {:g}, expected {:g}",
                 inputs[0][i], inputs[1][i], inputs[2][i], results[i], expected);
   }
 }
@@ -248,7 +198,7 @@ Outcome linear(Fixture& fixture, const Line&) {
   const auto visits = [](std::size_t pairs) {
     std::string body;
     for (std::size_t i = 0; i < pairs; ++i) body += kSum;
-    ptx::Module module = ptx::parse(kernel_of(body));
+    ptx::Module module = ptx::parse(snippet_kernel(body));
     return fuse(module).passes.front().visits;
   };
   const std::uint64_t small = visits(500);
