@@ -60,6 +60,8 @@ USERS = {
                                  ["src/cli/commands/predict.cpp",
                                   "include/ptxgen/kernels/attention/flash_predict.hpp"]),
     "GemmWgmma": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
+    "Dequantize": ("a gate of ptxgen qa for the blocks of a model",
+                   ["src/cli/commands/qa_model.cpp"]),
     "Vadd": ("an operation of ptxgen bench, its default",
              [*BENCH, "src/cli/commands/bench.cpp"]),
     "Copy": ("an operation of ptxgen bench; the code of an error",

@@ -5,6 +5,8 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 

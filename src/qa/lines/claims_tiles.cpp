@@ -110,8 +110,8 @@ void branch_around_load(ptx::Module& m) {
   ptx::Function& f = m.functions.front();
   const std::size_t load = find_statement(f, ptx::Op::ld, 3);
   if (load == f.body.size()) return;
-  insert_before(m, load, "@!%p1 bra beyond_edge;\n");
-  insert_before(m, load + 2, "beyond_edge:\n");
+  remove_statement(m, ptx::Op::ld, 3);
+  insert_before(m, load, "@!%p1 bra beyond_edge;\nld.global.f32 %f1, [%rd3];\nbeyond_edge:\n");
 }
 
 Outcome divergence_of_edges(Fixture& fixture, const Line&) {

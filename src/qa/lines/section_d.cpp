@@ -213,14 +213,21 @@ Outcome hundred_matrices(Fixture& fixture, const Line&) {
 
 // Mutants -----------------------------------------------------------------------------------------
 
-void step_of_one_column(ptx::Module& m) {
-  // Both index steps of the unrolled loop become one row of one column.
-  for (std::size_t i = 2; i < 8; ++i)
+void next_row_in_next_column(ptx::Module& m) {
+  // The steps of the unrolled loop and of the remaining rows.
+  for (std::size_t i = 2; i < 7; ++i) {
     set_operand(m, ptx::Op::mad_wide, i, 1, ptx::Operand::integer(1));
+  }
 }
 void starts_at_one(ptx::Module& m) {
-  set_operand(m, ptx::Op::mov, 3, 1, ptx::Operand::f32(1.0f));
-  set_operand(m, ptx::Op::mov, 2, 1, ptx::Operand::f32(1.0f));
+  ptx::Function& function = m.functions.front();
+  for (const ptx::Instruction& statement : function.body) {
+    if (!statement.is(ptx::Op::mov)) continue;
+    ptx::Operand& source = function.operands_of(statement)[1];
+    if (source.kind != ptx::OperandKind::Float32 || source.value != 0) continue;
+    source = ptx::Operand::f32(1.0f);
+    return;
+  }
 }
 void drops_the_sum(ptx::Module& m) {
   set_operand(m, ptx::Op::fma_f32, 3, 3, ptx::Operand::f32(0.0f));
@@ -245,7 +252,7 @@ constexpr Line kLines[] = {
      "bit for bit, five sizes",
      Means::Emulator,
      identity,
-     {"the rows of a column are one byte apart", step_of_one_column, nullptr},
+     {"the next row is read in the next column", next_row_in_next_column, nullptr},
      "ptxgen verify gemv_coalesced --cases"},
     {"D2",
      Section::D,

@@ -13,8 +13,8 @@ namespace ptxgen::qa {
 namespace {
 
 // Whether the pattern that a description states is that of the kernel's code.
-void check_pattern(Tally& tally, Fixture& fixture, const KernelDescription& kernel,
-                   const ptx::Module& code, bool coalesced) {
+void check_pattern(Tally& tally, const KernelDescription& kernel, const ptx::Module& code,
+                   bool coalesced) {
   tally.check(kernel.access_pattern.starts_with(coalesced ? "coalesced" : "strided"),
               "{} states '{}'", kernel.name, kernel.access_pattern);
   const analysis::MemoryReport report = analysis::memory_report(code, code.functions.front());
@@ -30,7 +30,6 @@ void check_pattern(Tally& tally, Fixture& fixture, const KernelDescription& kern
               loads);
   tally.figure("{}: '{}', {} of {} loads strided", kernel.name, kernel.access_pattern, strided,
                loads);
-  (void)fixture;
 }
 
 Outcome patterns(Fixture& fixture, const Line&) {
@@ -38,9 +37,8 @@ Outcome patterns(Fixture& fixture, const Line&) {
   for (const KernelDescription& kernel : fixture.catalog) {
     tally.check(!kernel.access_pattern.empty(), "{} states no access pattern", kernel.name);
   }
-  check_pattern(tally, fixture, kernel_named("gemv_coalesced"), fixture.build(GemvCoalesced{}),
-                true);
-  check_pattern(tally, fixture, kernel_named("gemv_strided"), fixture.build(GemvStrided{}), false);
+  check_pattern(tally, kernel_named("gemv_coalesced"), fixture.build(GemvCoalesced{}), true);
+  check_pattern(tally, kernel_named("gemv_strided"), fixture.build(GemvStrided{}), false);
   return tally.outcome();
 }
 

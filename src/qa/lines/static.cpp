@@ -251,10 +251,9 @@ Outcome barriers_of_all(Fixture& fixture, const Line&) {
     remove_barrier(without, barrier);
     tally.check(count_errors(gates::shared_race(without, options)) != 0,
                 "no race is found without barrier {}", barrier);
-    ptx::Module divergent = module;
-    const std::size_t at = find_statement(divergent.functions.front(), ptx::Op::bar_sync, barrier);
-    insert_before(divergent, at, "@!%p0 bra after_barrier;\n");
-    insert_before(divergent, at + 2, "after_barrier:\n");
+    ptx::Module divergent = without;
+    const std::size_t at = find_statement(module.functions.front(), ptx::Op::bar_sync, barrier);
+    insert_before(divergent, at, "@!%p0 bra after_barrier;\nbar.sync 0;\nafter_barrier:\n");
     tally.check(count_errors(gates::barrier_safety(divergent, options)) != 0,
                 "barrier {} in a divergent branch is not found", barrier);
   }
