@@ -94,7 +94,7 @@ TEST_CASE("qa: skipped lines are not counted as passed") {
   CHECK(score.not_applicable == 11);
   CHECK(score.applicable() == 23);
   CHECK(score_text(score, false) ==
-        "3 of 23 applicable points; 13 failed, 7 not decided, 5 wait for a GPU, 11 do not apply");
+        "3 of 23 applicable points; 13 failed, 7 not decided, 5 wait for a GPU, 11 not applicable");
   CHECK(score_text(score, true).starts_with("3 of 39 points; 13 failed"));
 }
 

@@ -71,7 +71,9 @@ qa::Report checklist_report(const QaArguments& options, const Device& device,
 }
 
 int qa_command(const QaArguments& options) {
-  const Settings settings = Settings::from_environment();
+  Settings settings = Settings::from_environment();
+  // Lines load code without gates and provoke errors: what is wrong is in the report.
+  if (settings.log == "warn") settings.log = "error";
   const Device device = options.device.open(options.device.choice(settings), settings);
   const qa::Report report = options.model.file.empty() ? checklist_report(options, device, settings)
                                                        : model_report(options, device, settings);

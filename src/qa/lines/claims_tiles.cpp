@@ -212,7 +212,7 @@ Outcome messages(Fixture& fixture, const Line&) {
     std::string_view value, limit;
   };
   const Case cases[] = {
-      {{48, 8}, "48", "power of two"}, {{8, 0}, "0", "positive"}, {{512, 8}, "512", "256"}};
+      {{48, 8}, "48", "power of two"}, {{8, 0}, "0", "at least 1"}, {{512, 8}, "512", "256"}};
   for (const Case& one : cases) {
     const std::vector<Finding> findings =
         tile::validate(shaped(fixture.changed() ? std::vector<std::int64_t>{3, 3} : one.shape));

@@ -68,7 +68,7 @@ Outcome ones(Fixture& fixture, const Line&) {
               const std::vector<float> first(problem.n, y.front());
               tally.check(different_bits(y, first) == 0, "{}: {} elements differ from y[0]", name,
                           different_bits(y, first));
-              check_gemv(tally, problem, y, roundings, name);
+              check_gemv(tally, problem, y, roundings, name, MeanError::Unchecked);
             });
   return tally.outcome();
 }
@@ -119,7 +119,7 @@ Outcome cancellation(Fixture& fixture, const Line&) {
   std::size_t certain = 0;
   with_both(tally, fixture, problem,
             [&](std::string_view name, const std::vector<float>& y, std::uint64_t roundings) {
-              check_gemv(tally, problem, y, roundings, name);
+              check_gemv(tally, problem, y, roundings, name, MeanError::Unchecked);
               for (std::size_t j = 0; j < y.size(); ++j) {
                 const double exact = reference.y[j];
                 if (std::abs(exact) <= gemv_error_bound(reference.magnitude[j], roundings))

@@ -57,6 +57,7 @@ std::array<std::size_t, 2> wide_shared_accesses(const ptx::Function& function) {
       ++counts[1];
       counts[0] += operand.base == ptx::OperandKind::Register &&
                    is_wide(function.type_of(operand.as_register()));
+      break;  // the source of a copy to shared memory is global
     }
   }
   return counts;
@@ -239,8 +240,12 @@ Outcome barriers_of_all(Fixture& fixture, const Line&) {
     options.block = {block.x, block.y, block.z};
     const std::vector<Finding> divergence = gates::barrier_safety(module, options);
     const std::vector<Finding> races = gates::shared_race(module, options);
-    tally.check(count_errors(divergence) == 0, "{}: {}", kernel.name, first_error(divergence));
-    tally.check(count_errors(races) == 0, "{}: {}", kernel.name, first_error(races));
+    // Warnings are barriers and accesses that depend on data.
+    const bool baseline = kernel.name == GemvCoalesced::kName;
+    tally.check(baseline ? divergence.empty() : count_errors(divergence) == 0, "{}: {}",
+                kernel.name, divergence.empty() ? "" : to_text(divergence.front()));
+    tally.check(baseline ? races.empty() : count_errors(races) == 0, "{}: {}", kernel.name,
+                races.empty() ? "" : to_text(races.front()));
     ++kernels;
   });
   gates::GateOptions options;
@@ -249,12 +254,12 @@ Outcome barriers_of_all(Fixture& fixture, const Line&) {
   for (const std::size_t barrier : {0u, 1u}) {
     ptx::Module without = module;
     remove_barrier(without, barrier);
-    tally.check(count_errors(gates::shared_race(without, options)) != 0,
+    tally.check(count_rule(gates::shared_race(without, options), "shared-race") != 0,
                 "no race is found without barrier {}", barrier);
     ptx::Module divergent = without;
     const std::size_t at = find_statement(module.functions.front(), ptx::Op::bar_sync, barrier);
     insert_before(divergent, at, "@!%p0 bra after_barrier;\nbar.sync 0;\nafter_barrier:\n");
-    tally.check(count_errors(gates::barrier_safety(divergent, options)) != 0,
+    tally.check(count_rule(gates::barrier_safety(divergent, options), "barrier-divergence") != 0,
                 "barrier {} in a divergent branch is not found", barrier);
   }
   tally.figure("{} kernels without error; removed and divergent barriers are found", kernels);

@@ -119,7 +119,7 @@ std::string bar(const Score& score, bool scored) {
 
 std::string summary_of(const Report& report, const SectionInfo& section, const Score& score) {
   if (section.group == Group::Unscored) {
-    return format_text("{} of {} passed, {} skipped, {} do not apply", score.passed,
+    return format_text("{} of {} passed, {} skipped, {} not applicable", score.passed,
                        count_text(score.lines, "line"), score.skipped, score.inapplicable);
   }
   return score_text(score, report.gpu);
@@ -176,8 +176,8 @@ std::string cards(const Report& report) {
   }
   const Score all = report.score();
   text += card("lines", std::to_string(all.lines),
-               format_text("<span class=\"soft\">{} passed, {} failed, {} skipped, {} do not "
-                           "apply</span>",
+               format_text("<span class=\"soft\">{} passed, {} failed, {} skipped, {} not "
+                           "applicable</span>",
                            all.passed, all.failed, all.skipped, all.inapplicable));
   if (report.mutated) {
     text += card("mutants", format_text("{} of {}", report.noticed(), report.mutants()),
@@ -210,7 +210,7 @@ std::string to_html(const Report& report) {
   std::string text(kHead);
   text += format_text("<h1>ptxgen qa: {}</h1>\n<p class=\"soft\">{}{}</p>\n",
                       report.ok() ? "passed" : "failed", escaped(report.device),
-                      report.gpu ? "" : ", emulated. Lines that need a GPU are skipped.");
+                      report.gpu ? "" : ": lines that need a GPU are skipped.");
   text += cards(report) + overview(report);
   text += R"(<p class="filter soft">show
 <label><input type="checkbox" value="p" checked> passed</label>

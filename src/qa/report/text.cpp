@@ -72,9 +72,10 @@ std::string score_text(const Score& score, bool gpu) {
   };
   add(score.lost, "failed");
   add(score.undecided, "not decided");
-  add(score.gpu, "wait for a GPU");
-  add(score.record, "wait for a record of scripts/test");
-  add(score.not_applicable, "do not apply");
+  add(score.gpu, count_verb(score.gpu, "waits for a GPU", "wait for a GPU"));
+  add(score.record, count_verb(score.record, "waits for a record of scripts/test",
+                               "wait for a record of scripts/test"));
+  add(score.not_applicable, "not applicable");
   return text + rest;
 }
 
@@ -87,8 +88,8 @@ std::string to_text(const Report& report) {
     text +=
         format_text("\n{} {}: {}\n", section.name, section.title,
                     section.group == Group::Unscored
-                        ? format_text("{} of {} passed, {} skipped, {} do not apply", score.passed,
-                                      score.lines, score.skipped, score.inapplicable)
+                        ? format_text("{} of {} passed, {} skipped, {} not applicable",
+                                      score.passed, score.lines, score.skipped, score.inapplicable)
                         : score_text(score, report.gpu));
     for (const LineResult& result : report.results) {
       if (result.line->section == section.section) text += line_text(result);
@@ -113,7 +114,7 @@ std::string to_text(const Report& report) {
       text += format_text("error: line {} has no mutant\n", line->id);
     }
   }
-  text += format_text("{}, {} passed, {} failed, {} skipped, {} do not apply, in {:.1f} s\n",
+  text += format_text("{}, {} passed, {} failed, {} skipped, {} not applicable, in {:.1f} s\n",
                       count_text(all.lines, "line"), all.passed, all.failed, all.skipped,
                       all.inapplicable, report.seconds);
   if (all.passed + all.failed == 0) text += "error: nothing was decided\n";
