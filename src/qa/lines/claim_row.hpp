@@ -74,6 +74,7 @@ namespace ptxgen::qa {
 
 [[nodiscard]] std::span<const Line> tile_claims();
 [[nodiscard]] std::span<const Line> fusion_claims();
+[[nodiscard]] std::span<const Line> loop_claims();
 [[nodiscard]] std::span<const Line> numeric_claims();
 [[nodiscard]] std::span<const Line> recorded_claims();
 

@@ -65,17 +65,11 @@ constexpr Line kLines[] = {
            "case falsification 49"),
     tested("50", "a view's description is below 1 % of 1 MB", "view_test.cpp",
            "case falsification 50"),
-    // Loop splitting
-    tested("51", "splitting removes divergent branches",
-           "branches on the loop's variable after the split",
-           "case a condition that depends on the thread is refused;case each ordering, signed and "
-           "unsigned, on either side"),
+    // Loop splitting; 51, 54, 64 and 65 are in claims_loops.cpp
     tested("52", "the heuristic predicts the gain", "executed instructions of a GEMV: 15 % fewer",
            "case a GEMV whose inner loop guards every step runs 15 % fewer instructions"),
     tested("53", "the split point is right", "every loop of a small type, brute force",
            "case every loop of a small type at both ends of its range and in the middle"),
-    tested("54", "splitting keeps the results", "random programs before and after, emulated",
-           "case optimize_loop_split;case guards of every relation, direction, sign and width"),
     tested("55", "loops that cannot be split are unchanged", "fixtures, code identical",
            "case equality is refused;case a condition that depends on the thread is refused;case a "
            "loop with two entries is refused"),
@@ -96,10 +90,6 @@ constexpr Line kLines[] = {
                "not decided: no pass fuses loops, and none reports adjacent pairs"),
     tested("63", "split loops are unrolled independently", "hints of condition, loop and kernel",
            "case hints of the condition, the loop, the kernel, the options: the first one counts"),
-    tested("64", "the pass is idempotent", "a second run changes nothing",
-           "case a second run changes nothing"),
-    tested("65", "the overhead is below 1 %", "executed instructions",
-           "case a GEMV whose inner loop guards every step runs 15 % fewer instructions"),
     // Tokens
     tested("66", "tokens need fewer barriers",
            "tokens_test.cpp: fixtures, with the reason for each barrier; token_programs_test.cpp "
@@ -262,7 +252,8 @@ std::span<const Line> recorded_claims() { return kLines; }
 std::span<const Line> claim_lines() {
   static const std::vector<Line> kAll = [] {
     std::vector<Line> all;
-    for (const auto lines : {tile_claims(), fusion_claims(), recorded_claims(), numeric_claims()}) {
+    for (const auto lines :
+         {tile_claims(), fusion_claims(), loop_claims(), recorded_claims(), numeric_claims()}) {
       all.insert(all.end(), lines.begin(), lines.end());
     }
     std::ranges::stable_sort(all, {}, number_of);

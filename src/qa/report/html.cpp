@@ -32,6 +32,14 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+// The first line of a text, which may be an assembler's log.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMaxCharacters = 160;
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (line.size() <= kMaxCharacters) return std::string(line);
+  return std::string(line.substr(0, kMaxCharacters)) + " ...";
+}
+
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -50,8 +58,8 @@ h1 { margin: 0; font-size: 26px; } h2 { font-size: 17px; margin: 0; display: inl
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; flex: 1 1 200px; }
 .card b { display: block; font-size: 22px; }
 .bar { display: flex; height: 10px; border-radius: 5px; overflow: hidden; background: var(--none); margin: 6px 0; }
-.bar i { display: block; } .p { background: var(--pass); } .f { background: var(--fail); }
-.o { background: var(--open); } .s { background: var(--skip); } .n { background: var(--none); }
+.bar i { display: block; } i.p, .tag.p { background: var(--pass); } i.f, .tag.f { background: var(--fail); }
+i.o, .tag.o { background: var(--open); } i.s, .tag.s { background: var(--skip); } i.n, .tag.n { background: var(--none); }
 .overview { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; }
 .overview td { padding: 2px 8px; } .overview table { width: 100%; border-collapse: collapse; }
 .overview td:nth-child(3) { width: 34%; } .overview a { color: inherit; }
@@ -150,10 +158,11 @@ std::string line_html(const LineResult& result) {
   }
   text += paragraph("figures:", figures);
   if (result.mutant) {
-    text += format_text(
-        "<p{}><span class=\"soft\">mutant:</span> {}: {}</p>\n",
-        result.mutant->noticed ? "" : " class=\"bad\"", escaped(line.mutant.what),
-        result.mutant->noticed ? "noticed (" + escaped(result.mutant->text) + ")" : "NOT NOTICED");
+    text += format_text("<p{}><span class=\"soft\">mutant:</span> {}: {}</p>\n",
+                        result.mutant->noticed ? "" : " class=\"bad\"", escaped(line.mutant.what),
+                        result.mutant->noticed
+                            ? "noticed (" + escaped(shortened(result.mutant->text)) + ")"
+                            : "NOT NOTICED");
   }
   if (!line.command.empty()) text += format_text("<p><code>{}</code></p>\n", escaped(line.command));
   return text + "</div>\n";

@@ -137,6 +137,7 @@ nlohmann::json to_json(const Report& report) {
                           {"reason", result.outcome.reason},
                           {"evidence", result.outcome.figures},
                           {"command", line.command},
+                          {"record", line.record},
                           {"seconds", result.seconds}};
     if (result.mutant) {
       one["mutant"] = {{"what", line.mutant.what},
