@@ -52,7 +52,7 @@ if sys.argv[1:] == ["--self-test"]:
     sys.exit(0)
 if len(sys.argv) != 3:
     sys.exit(__doc__)
-sections = [part for name in ("A", "G", "gates", "claims") for part in ("--section", name)]
+sections = [part for name in ("A", "G", "hypotheses", "gates", "claims") for part in ("--section", name)]
 document = json.loads(subprocess.run([sys.argv[1], "qa", "--device", "emulator", "--json", *sections],
                                      capture_output=True, text=True, check=True).stdout)
 listing = json.loads(subprocess.run(["ctest", "--test-dir", sys.argv[2], "--show-only=json-v1"],

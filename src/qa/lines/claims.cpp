@@ -65,7 +65,7 @@ constexpr Line kLines[] = {
            "case falsification 49"),
     tested("50", "a view's description is below 1 % of 1 MB", "view_test.cpp",
            "case falsification 50"),
-    // Loop splitting; 51, 54, 64 and 65 are in claims_loops.cpp
+    // Loop splitting; 51, 54, 57, 64 and 65 are in claims_loops.cpp
     tested("52", "the heuristic predicts the gain", "executed instructions of a GEMV: 15 % fewer",
            "case a GEMV whose inner loop guards every step runs 15 % fewer instructions"),
     tested("53", "the split point is right", "every loop of a small type, brute force",
@@ -75,8 +75,6 @@ constexpr Line kLines[] = {
            "loop with two entries is refused"),
     tested("56", "nested loops are split", "both levels",
            "case conditions of an outer and an inner loop, the inner one first"),
-    open_claim("57", "splitting lowers the register pressure",
-               "not decided: no test reports the pressure of each loop"),
     on_gpu("58", "splitting lowers the misses of the instruction cache",
            "a hardware counter; the code grows"),
     tested("59", "empty regions are removed", "bounds at the start and the end",

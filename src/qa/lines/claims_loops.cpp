@@ -1,4 +1,7 @@
 // src/qa/lines/claims_loops.cpp - claims 51 to 65 that the program decides: loop splitting
+#include <algorithm>
+
+#include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "qa/fixture.hpp"
@@ -117,6 +120,36 @@ Outcome overhead(Fixture& fixture, const Line&) {
   return tally.outcome(Verdict::Supported);
 }
 
+// The largest number of 32-bit registers that a loop needs at a time.
+std::uint32_t pressure_of_loops(const ptx::Module& module) {
+  const ptx::Function& function = module.functions.front();
+  const analysis::Cfg cfg(function);
+  const analysis::RegisterIndex index(function);
+  const analysis::Liveness liveness(function, cfg, index);
+  std::uint32_t words = 0;
+  for (std::uint32_t loop = 0; loop < cfg.loops().loops().size(); ++loop) {
+    words = std::max(words, liveness.in_loop(loop).pressure.words());
+  }
+  return words;
+}
+
+// False if one of four loops needs no fewer registers: a claim about all loops.
+Outcome less_pressure(Fixture& fixture, const Line&) {
+  Tally tally;
+  std::size_t lower = 0;
+  for (const std::string_view relation : kRelations) {
+    ptx::Module module = ptx::parse(loop_of(relation));
+    const std::uint32_t before = pressure_of_loops(module);
+    tally.check(split(module, fixture.changed() ? "dead_code" : "loop_split").changed(),
+                "{}: the loop is not split", relation);
+    const std::uint32_t after = pressure_of_loops(module);
+    tally.check(before != 0 && after != 0, "{}: no register is live in the loop", relation);
+    lower += after < before;
+    tally.figure("{}: {} registers before, {} after", relation, before, after);
+  }
+  return tally.outcome(lower == std::size(kRelations) ? Verdict::Supported : Verdict::Falsified);
+}
+
 constexpr Line kLines[] = {
     decided_claim(
         "51", "splitting removes the branches of the condition",
@@ -126,6 +159,9 @@ constexpr Line kLines[] = {
     decided_claim("54", "splitting keeps the results",
                   "four conditions with bounds in and around the loop, emulated before and after",
                   Means::Emulator, same_results, {"the split loop gets another bound"}),
+    decided_claim("57", "splitting lowers the register pressure",
+                  "32-bit registers that are live in the loops of four kernels, before and after",
+                  Means::Unit, less_pressure, {"the pass does not run"}),
     decided_claim("64", "splitting is idempotent", "a second run changes no byte", Means::Unit,
                   splits_once, {"the second run begins with the original code"}),
     decided_claim("65", "the overhead is below 1 % for more than 1000 iterations",
