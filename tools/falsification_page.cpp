@@ -79,6 +79,7 @@ std::string decided_by(const LineResult& result) {
   return text;
 }
 
+// Empty if a claim failed: that is no page.
 std::string page() {
   Settings settings = Settings::from_environment();
   settings.log = "off";
@@ -90,6 +91,11 @@ std::string page() {
   RunOptions options;
   options.sections = {Section::Claims};
   const Report report = run_lines(shared, options);
+  for (const LineResult& result : report.results) {
+    if (result.outcome.status != Status::Failed) continue;
+    std::cerr << "claim " << result.line->id << " failed: " << result.outcome.reason << "\n";
+  }
+  if (report.score().failed != 0) return {};
   std::ostringstream out;
   out << kIntroduction;
   std::size_t part = 0;
@@ -118,6 +124,7 @@ int main(int argc, char** argv) {
   std::ifstream in(path, std::ios::binary);
   const std::string file{std::istreambuf_iterator<char>(in), {}};
   const std::string text = page();
+  if (text.empty()) return 1;
   if (file == text) return 0;
   if (check) {
     std::cerr << path << " is not up to date; run: falsification_page " << path << "\n";

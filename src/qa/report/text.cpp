@@ -29,12 +29,24 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+// A text of several lines with the indentation before each but the first.
+std::string on_lines(std::string_view text, std::string_view indentation) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += indentation;
+  }
+  return result;
+}
+
 std::string line_text(const LineResult& result) {
   const Line& line = *result.line;
   std::string text = format_text("  {:<5} {:>2}  {:<9}  {}\n", line.id, line.points,
                                  mark(result.outcome), line.claim);
   const std::string indentation(21, ' ');
-  if (!result.outcome.reason.empty()) text += indentation + result.outcome.reason + "\n";
+  if (!result.outcome.reason.empty()) {
+    text += indentation + on_lines(result.outcome.reason, indentation) + "\n";
+  }
   if (!result.outcome.figures.empty()) text += indentation + joined(result.outcome.figures) + "\n";
   if (result.mutant && !result.mutant->noticed) {
     text += indentation +
