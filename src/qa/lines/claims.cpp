@@ -7,6 +7,7 @@
 
 namespace ptxgen::qa {
 
+namespace claims {
 namespace {
 
 constexpr Line kLines[] = {
@@ -244,8 +245,9 @@ unsigned number_of(const Line& line) {
 }
 
 }  // namespace
+}  // namespace claims
 
-std::span<const Line> recorded_claims() { return kLines; }
+std::span<const Line> recorded_claims() { return claims::kLines; }
 
 std::span<const Line> claim_lines() {
   static const std::vector<Line> kAll = [] {
@@ -254,7 +256,7 @@ std::span<const Line> claim_lines() {
          {tile_claims(), fusion_claims(), loop_claims(), recorded_claims(), numeric_claims()}) {
       all.insert(all.end(), lines.begin(), lines.end());
     }
-    std::ranges::stable_sort(all, {}, number_of);
+    std::ranges::stable_sort(all, {}, claims::number_of);
     return all;
   }();
   return kAll;

@@ -15,6 +15,7 @@
 
 namespace ptxgen::qa {
 
+namespace claims_fusion {
 namespace {
 
 constexpr std::string_view kSum = "mul.rn.f32 %f4, %f1, %f2;\nadd.rn.f32 %f9, %f4, %f3;\n";
@@ -279,7 +280,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace claims_fusion
 
-std::span<const Line> fusion_claims() { return kLines; }
+std::span<const Line> fusion_claims() { return claims_fusion::kLines; }
 
 }  // namespace ptxgen::qa

@@ -10,6 +10,7 @@
 
 namespace ptxgen::qa {
 
+namespace claims_loops {
 namespace {
 
 // y = a value that depends on each i in [0, n) and on whether i REL s.
@@ -172,7 +173,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace claims_loops
 
-std::span<const Line> loop_claims() { return kLines; }
+std::span<const Line> loop_claims() { return claims_loops::kLines; }
 
 }  // namespace ptxgen::qa

@@ -14,6 +14,7 @@
 
 namespace ptxgen::qa {
 
+namespace claims_numerics {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -230,7 +231,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace claims_numerics
 
-std::span<const Line> numeric_claims() { return kLines; }
+std::span<const Line> numeric_claims() { return claims_numerics::kLines; }
 
 }  // namespace ptxgen::qa

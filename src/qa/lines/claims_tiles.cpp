@@ -17,6 +17,7 @@
 
 namespace ptxgen::qa {
 
+namespace claims_tiles {
 namespace {
 
 using tile::Tile;
@@ -316,7 +317,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace claims_tiles
 
-std::span<const Line> tile_claims() { return kLines; }
+std::span<const Line> tile_claims() { return claims_tiles::kLines; }
 
 }  // namespace ptxgen::qa

@@ -11,6 +11,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_a {
 namespace {
 
 constexpr std::uint64_t kLargest = 8192;  // k and n of the largest shape of section E
@@ -225,7 +226,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_a
 
-std::span<const Line> environment_lines() { return kLines; }
+std::span<const Line> environment_lines() { return section_a::kLines; }
 
 }  // namespace ptxgen::qa

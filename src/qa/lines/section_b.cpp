@@ -17,6 +17,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_b {
 namespace {
 
 // The public headers alone, included above, declare the kernel as a described one.
@@ -312,7 +313,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_b
 
-std::span<const Line> kernel_lines() { return kLines; }
+std::span<const Line> kernel_lines() { return section_b::kLines; }
 
 }  // namespace ptxgen::qa

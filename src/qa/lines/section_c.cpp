@@ -14,6 +14,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_c {
 namespace {
 
 // A launched product: its record and c.
@@ -285,7 +286,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_c
 
-std::span<const Line> integration_lines() { return kLines; }
+std::span<const Line> integration_lines() { return section_c::kLines; }
 
 }  // namespace ptxgen::qa

@@ -14,6 +14,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_d {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -339,7 +340,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_d
 
-std::span<const Line> correctness_lines() { return kLines; }
+std::span<const Line> correctness_lines() { return section_d::kLines; }
 
 }  // namespace ptxgen::qa

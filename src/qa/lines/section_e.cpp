@@ -13,6 +13,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_e {
 namespace {
 
 // Cold launches of the planned GEMV, or of another kernel.
@@ -267,7 +268,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_e
 
-std::span<const Line> performance_lines() { return kLines; }
+std::span<const Line> performance_lines() { return section_e::kLines; }
 
 }  // namespace ptxgen::qa

@@ -15,6 +15,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_f {
 namespace {
 
 // Device memory of one problem.
@@ -256,7 +257,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace section_f
 
-std::span<const Line> stability_lines() { return kLines; }
+std::span<const Line> stability_lines() { return section_f::kLines; }
 
 }  // namespace ptxgen::qa

@@ -10,6 +10,7 @@
 
 namespace ptxgen::qa {
 
+namespace section_gh {
 namespace {
 
 // Whether the pattern that a description states is that of the kernel's code.
@@ -203,9 +204,10 @@ constexpr Line kGates[] = {
 };
 
 }  // namespace
+}  // namespace section_gh
 
-std::span<const Line> documentation_lines() { return kDocumentation; }
-std::span<const Line> hypothesis_lines() { return kHypotheses; }
-std::span<const Line> gate_lines() { return kGates; }
+std::span<const Line> documentation_lines() { return section_gh::kDocumentation; }
+std::span<const Line> hypothesis_lines() { return section_gh::kHypotheses; }
+std::span<const Line> gate_lines() { return section_gh::kGates; }
 
 }  // namespace ptxgen::qa

@@ -18,6 +18,7 @@
 
 namespace ptxgen::qa {
 
+namespace static_analysis {
 namespace {
 
 // Every kernel of the catalog that the device's target can run, in its default shape. Families
@@ -422,7 +423,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace static_analysis
 
-std::span<const Line> static_lines() { return kLines; }
+std::span<const Line> static_lines() { return static_analysis::kLines; }
 
 }  // namespace ptxgen::qa

@@ -11,6 +11,7 @@
 
 namespace ptxgen::qa {
 
+namespace waiting {
 namespace {
 
 constexpr std::uint32_t kTerms = 1000;  // of each thread's product
@@ -151,7 +152,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
+}  // namespace waiting
 
-std::span<const Line> waiting_lines() { return kLines; }
+std::span<const Line> waiting_lines() { return waiting::kLines; }
 
 }  // namespace ptxgen::qa
