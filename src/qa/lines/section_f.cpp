@@ -85,7 +85,7 @@ Outcome no_state(Fixture& fixture, const Line&) {
     const auto run = [&](const Launcher& launcher) {
       Memory memory(fixture.context(), problem);
       memory.y.fill_bytes(0xff);
-      launcher.gemv(memory.y, memory.a, memory.x, k, n, stream);
+      launcher.gemv(memory.y, memory.a, memory.x, problem.k, problem.n, stream);
       stream.synchronize();
       return memory.result();
     };
