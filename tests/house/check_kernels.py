@@ -8,7 +8,8 @@ and its users. Fails where adding or removing the kernel would change another fi
           src/kernels/CMakeLists.txt
   shared  a header or source of its own also belongs to a kernel that is not a form of it
   named   a file of src or include includes its header or names its type or entry, and is neither
-          its own, nor kernels.def, nor a client (src/model, src/kernels/host), nor a header or
+          its own, nor kernels.def, nor a client (src/model, src/kernels/host,
+          src/qa), nor a header or
           source of another kernel, nor listed below with a reason
 
 The header is that of the row. A source is a file of the header's folder in src/kernels that
@@ -31,8 +32,9 @@ ROW = re.compile(r'#include "([^"]+)"\s*PTXGEN_KERNEL\((\w+)\)')
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 DOC = re.compile(r"KernelDoc\s+\w+(?:\[\])?\s*=?\s*(\{.*?\};)", re.S)
 ENUM = re.compile(r"\benum class \w+[^{;]*\{[^}]*\}")
-# Models, and what runs on the host: a kernel may have a function there, none needs one.
-CLIENTS = ("src/model/", "include/ptxgen/model/", "src/kernels/host/")
+# Models, what runs on the host (a kernel may have a function there, none needs one), and the
+# checklist, whose lines are about kernels that the specification names.
+CLIENTS = ("src/model/", "include/ptxgen/model/", "src/kernels/host/", "src/qa/")
 
 BENCH = ["src/cli/commands/bench_job.cpp"]
 # Code that names a kernel without being a client or another kernel: the reason, and the files.
@@ -61,6 +63,8 @@ USERS = {
                             ["src/cli/commands/predict.cpp",
                              "include/ptxgen/kernels/attention/flash_predict.hpp"]),
     "GemmWgmma": ("predicted by name in the program", ["src/cli/commands/gemm_ranking.cpp"]),
+    "Dequantize": ("a gate of ptxgen qa for the blocks of a model",
+                   ["src/cli/commands/qa_model.cpp"]),
     "Vadd": ("an operation of ptxgen bench, its default",
              [*BENCH, "src/cli/commands/bench.cpp"]),
     "Copy": ("an operation of ptxgen bench; the code of an error",
