@@ -61,8 +61,8 @@ TEST_CASE("flash_attention_wgmma: lengths, head sizes and GQA are within their b
       for (const auto& [kv_heads, group] : {std::pair{1u, 1u}, std::pair{2u, 2u}}) {
         for (const bool causal : {true, false}) {
           ++seed;
-          // Every day two points.
-          if (!full() && seed != 27 && seed != 60) continue;
+          // Every day a small point.
+          if (!full() && seed != 18) continue;
           K kernel =
               kernel_of(size, length, length, seed % 3 == 0 ? ElementType::bf16 : ElementType::f16);
           FlashProblem& p = kernel.problem;
