@@ -91,11 +91,13 @@ ptx::Module without_tail(const K& kernel, const ptx::Module& module) {
   return ptx::parse(text, "defect.ptx");
 }
 
-// What verify finds on the emulated device for the kernel with another build, with parts of its
-// inputs changed.
+// What verify finds on the emulated device for the kernel, smaller, with another build, with parts
+// of its inputs changed.
 template <class K>
-std::string dependence(const K& kernel,
+std::string dependence(K kernel,
                        ptx::Module (*build)(const void* spec, const ptx::Target& target)) {
+  kernel.problem.queries = 20;
+  kernel.problem.head_size = 16;
   const Rig rig;
   KernelDescription description = kDescription<K>;
   description.build_of = build;
@@ -139,6 +141,7 @@ TEMPLATE_TEST_CASE("falsification 105, 114: the barriers of the loop over keys a
                    "", BOTH_KERNELS) {
   for (const bool causal : {true, false}) {
     for (const bool variable : {true, false}) {
+      if (!full() && variable != causal) continue;
       auto kernel = short_kernel<TestType>(causal);
       kernel.problem.variable = variable;
       const ptx::Module module = module_of(kernel);
@@ -195,7 +198,7 @@ TEMPLATE_TEST_CASE("flash attention, defect: keys of an incomplete tile are drop
                         kDescription<TestType>.build_of(spec, target));
   };
   const std::string found = dependence(kernel, tail_lost);
-  CHECK(contains(found, "v[6399], which takes its reference from "));
+  CHECK(contains(found, "v[1599], which takes its reference from "));
   CHECK(contains(found, "[lost-dependence]"));
   CHECK(contains(found, "[size-rounded-down]"));
   CHECK(dependence(kernel, kDescription<TestType>.build_of) == "");

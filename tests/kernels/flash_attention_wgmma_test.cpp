@@ -61,8 +61,8 @@ TEST_CASE("flash_attention_wgmma: lengths, head sizes and GQA are within their b
       for (const auto& [kv_heads, group] : {std::pair{1u, 1u}, std::pair{2u, 2u}}) {
         for (const bool causal : {true, false}) {
           ++seed;
-          // Every day two points.
-          if (!full() && seed != 27 && seed != 60) continue;
+          // Every day a small point.
+          if (!full() && seed != 18) continue;
           K kernel =
               kernel_of(size, length, length, seed % 3 == 0 ? ElementType::bf16 : ElementType::f16);
           FlashProblem& p = kernel.problem;
@@ -192,11 +192,10 @@ TEST_CASE("flash_attention_wgmma: no spills") {
   for (const std::uint32_t size : {64u, 128u}) {
     for (const FlashWgmmaTile tile : {FlashWgmmaTile::t128x128, FlashWgmmaTile::t128x64}) {
       for (const ElementType type : {ElementType::f16, ElementType::f32}) {
-        // Every day the one with the most registers.
-        if (!full() &&
-            !(size == 128 && tile == FlashWgmmaTile::t128x128 && type == ElementType::f32)) {
-          continue;
-        }
+        // Every day a small one: the catalog's tests assemble the default as well.
+        const bool small =
+            size == 64 && tile == FlashWgmmaTile::t128x64 && type == ElementType::f32;
+        if (!full() && !small) continue;
         K kernel = kernel_of(size, 130, 150);
         kernel.tile = tile;
         kernel.problem.type = type;
