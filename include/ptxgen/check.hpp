@@ -5,4 +5,5 @@
 
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/check/parity.hpp"
+#include "ptxgen/check/sizes.hpp"
 #include "ptxgen/check/tile.hpp"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "support/fp8.hpp"
 #include "support/half.hpp"
 
 namespace ptxgen::inline v0 {
@@ -44,6 +45,8 @@ double value_at(ElementType type, const std::byte* at) {
       return static_cast<double>(bits_at<std::uint64_t>(at));
     case ElementType::b8:
       return static_cast<double>(bits_at<std::uint8_t>(at));
+    case ElementType::e4m3:
+      return double{e4m3_to_float(bits_at<std::uint8_t>(at))};
     default:
       return static_cast<double>(bits_at<std::uint32_t>(at));
   }
@@ -69,6 +72,8 @@ void put_value(ElementType type, double value, std::byte* at) {
       return put(at, static_cast<std::uint64_t>(value));
     case ElementType::b8:
       return put(at, static_cast<std::uint8_t>(value));
+    case ElementType::e4m3:
+      return put(at, float_to_e4m3(rounded_to_odd(value)));
     default:
       return put(at, static_cast<std::uint32_t>(value));
   }

@@ -30,7 +30,8 @@ bool can_run(const GemvGroup& group, const ptx::Target& target) {
     return false;
   }
 }
-bool can_run(const GemmMma& kernel, const ptx::Target& target) {
+template <class K>
+bool can_run(const K& kernel, const ptx::Target& target) {
   try {
     check(kernel, target);
     return true;
@@ -64,6 +65,14 @@ std::optional<GemmKernel> emulator_gemm(const GemmProblem& problem, const ptx::T
   if (problem.type == ElementType::f32) return GemmTiled{problem, problem.m > 64 ? 128u : 64u};
   const GemmMma kernel{problem, problem.m > 64 ? GemmTile::t128x64x32 : GemmTile::t64x64x32, 2};
   return can_run(kernel, target) ? std::optional<GemmKernel>(kernel) : std::nullopt;
+}
+
+FlashAttention emulator_flash(const FlashProblem& problem, const ptx::Target& target) {
+  for (std::size_t tile = 1; tile < std::size(kFlashTiles); ++tile) {
+    const FlashAttention kernel{problem, static_cast<FlashTile>(tile)};
+    if (can_run(kernel, target)) return kernel;
+  }
+  return {problem};
 }
 
 std::uint32_t lane_rows(GemvGroup group, const ptx::Target& target) {

@@ -1,6 +1,7 @@
 // src/model/emulator_plans.hpp - plans of products that suit the emulator
 #pragma once
 
+#include "ptxgen/kernels/attention/flash.hpp"
 #include "ptxgen/kernels/gemm/planner.hpp"
 #include "ptxgen/kernels/gemv/group.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
@@ -18,6 +19,10 @@ class EmulatorPlans final : public GemvPlanSource {
 
 /// The most rows for each warp with which the target can run the group.
 [[nodiscard]] std::uint32_t max_warp_rows(GemvGroup group, const ptx::Target& target);
+
+/// Attention of many queries: with the largest tile that the target has the memory for, which reads
+/// keys and values the fewest times.
+[[nodiscard]] FlashAttention emulator_flash(const FlashProblem& problem, const ptx::Target& target);
 
 /// A matrix product of many rows: the emulator's time is that of the instructions, not of the SMs
 /// that a small product leaves idle, so tiles are large. Empty: the planner's choice.

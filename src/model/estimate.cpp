@@ -233,7 +233,7 @@ DecodeEstimate estimate(const ModelConfig& config, const TypeOfTensor& type_of, 
   session.cache = options.cache;
   DecodeEstimate result;
   Estimator estimator(result, gpu, options.boundary);
-  forward(estimator, {config, weights.all, work, cache, session}, {});
+  forward(estimator, {config, weights.all, work, cache, session, gpu}, {});
   add_up(result);
   result.weight_bytes = weights.all.device_bytes;
   result.cache_bytes = cache_bytes(config, options);

@@ -4,6 +4,7 @@
 #include "model/emulator_plans.hpp"
 
 #include "ptxgen/kernels/attention/decode.hpp"
+#include "ptxgen/kernels/attention/flash_predict.hpp"
 #include "ptxgen/kernels/attention/rope_kv_write.hpp"
 #include "ptxgen/kernels/elementwise/bias_activation.hpp"
 #include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
@@ -44,6 +45,7 @@ class Pass {
         cache_(shape.cache),
         config_(shape.config),
         weights_(shape.weights),
+        gpu_(shape.gpu),
         emulated_(shape.emulated),
         rows_(rows) {}
 
@@ -72,6 +74,7 @@ class Pass {
   void project(std::uint32_t layer);
   void rotate_and_store(std::uint32_t layer);
   void attend(std::uint32_t layer);
+  void attend_together(std::uint32_t layer);
   void feed_forward(std::uint32_t layer);
   void gate(std::uint32_t layer);
   void add_and_norm(std::uint32_t layer, std::string_view name, DeviceRange weight, Tap sum,
@@ -103,6 +106,7 @@ class Pass {
   std::span<const LayerCache> cache_;
   const ModelConfig& config_;
   const Weights& weights_;
+  const ptx::Gpu& gpu_;
   const ptx::Target* emulated_;
   const ForwardRows& rows_;
 };
@@ -264,7 +268,42 @@ void Pass::rotate_and_store(std::uint32_t layer) {
         {tap(layer, "q_rope", work_.q_rope, config_.q_width())});
 }
 
+// A block loads a tile of keys and values once for many queries. On tensor cores q is rounded to
+// the type of the cache, so that has to be the type of the products.
+void Pass::attend_together(std::uint32_t layer) {
+  const FlashProblem problem{.kv_heads = config_.kv_heads,
+                             .group = config_.heads / config_.kv_heads,
+                             .head_size = config_.head_size,
+                             .queries = rows_.rows,
+                             .keys = rows_.first + rows_.rows,
+                             .max_seq = options_.context,
+                             .cache = options_.cache,
+                             .window = config_.is_global(layer) ? 0 : config_.window,
+                             .tokens_first = true};
+  const LayerCache& cache = cache_[layer];
+  const FlashOperands operands{.out = work_.attention,
+                               .q = work_.q_rope,
+                               .k = cache_part(cache.k, rows_.sequence),
+                               .v = cache_part(cache.v, rows_.sequence),
+                               .scale = config_.attention_scale};
+  const Step step{layer, "attention", {}};
+  const Tap result = tap(layer, "attn", work_.attention, config_.q_width());
+  if (!on_tensor_cores() || options_.cache != options_.prefill_type) {
+    const FlashAttention kernel =
+        emulated_ != nullptr ? emulator_flash(problem, *emulated_) : FlashAttention{problem};
+    return emit_(step, kernel, operands, {result});
+  }
+  // Only to see whether the type has it: an infinity could end as weights of 0.
+  narrow(layer, 1, work_.q_rope, config_.q_width());
+  if (emulated_ != nullptr) {
+    return emit_(step, FlashAttentionTensorCore{problem}, operands, {result});
+  }
+  std::visit([&](const auto& kernel) { emit_(step, kernel, operands, {result}); },
+             plan_flash(problem, gpu_));
+}
+
 void Pass::attend(std::uint32_t layer) {
+  if (rows_.flash) return attend_together(layer);
   const LayerCache& cache = cache_[layer];
   AttentionDecode attention{.rows = 1,
                             .kv_heads = config_.kv_heads,
@@ -308,7 +347,7 @@ void Pass::attention(std::uint32_t layer) {
   project(layer);
   rotate_and_store(layer);
   attend(layer);
-  narrow(layer, 1, work_.attention, config_.q_width());
+  narrow(layer, 2, work_.attention, config_.q_width());
   multiply({layer, "attn_output", {}}, w.o, work_.attention, work_.product);
   if (config_.post_norms) {
     normalise({layer, "post_attention_norm", {}}, work_.product, work_.product,
@@ -336,7 +375,7 @@ void Pass::gate(std::uint32_t layer) {
     operands.x = work_.norm;
     return emit_({layer, "ffn_gate_up", {}}, group, operands, {result});
   }
-  narrow(layer, 2, work_.norm, config_.width);
+  narrow(layer, 3, work_.norm, config_.width);
   multiply({layer, "ffn_gate", {}}, w.gate, work_.norm, work_.gate);
   multiply({layer, "ffn_up", {}}, w.up, work_.norm, work_.up);
   if (silu) {
@@ -353,7 +392,7 @@ void Pass::gate(std::uint32_t layer) {
 void Pass::feed_forward(std::uint32_t layer) {
   const LayerWeights& w = weights_.layers[layer];
   gate(layer);
-  narrow(layer, 3, work_.gate, config_.ffn);
+  narrow(layer, 4, work_.gate, config_.ffn);
   multiply({layer, "ffn_down", {}}, w.down, work_.gate, work_.product);
   if (config_.post_norms) {
     normalise({layer, "post_ffw_norm", {}}, work_.product, work_.product, w.post_ffw_norm);

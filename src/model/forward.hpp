@@ -24,8 +24,9 @@ struct Activations {
 };
 
 /// Inputs of products of a layer, as a tap names them.
-inline constexpr std::string_view kNarrowNames[] = {"attn_norm", "attn", "ffn_norm", "ffn_gate"};
-inline constexpr std::uint32_t kNarrowInputs = 4;
+inline constexpr std::string_view kNarrowNames[] = {"attn_norm", "q_rope", "attn", "ffn_norm",
+                                                    "ffn_gate"};
+inline constexpr std::uint32_t kNarrowInputs = 5;
 
 /// Keys and values of a layer, [sequence][kv_head][position][head_size].
 struct LayerCache {
@@ -83,9 +84,12 @@ struct ForwardRows {
   /// Rows are tokens of one sequence, else one token of each sequence.
   bool one_sequence = true;
   std::uint32_t sequence = 0;  ///< with `one_sequence`
+  std::uint32_t first = 0;     ///< position of the first row, with `flash`
   std::uint32_t batch = 1;     ///< the m of batched kernels, at least `rows`; 1: single-row kernels
   /// Of one sequence: products by GEMM kernels, in `SessionOptions::prefill_type`.
   bool gemm = false;
+  /// Of one sequence: attention of all rows by a kernel of many queries.
+  bool flash = false;
   DeviceSpan<u32> ids{}, positions{}, lengths{};
   /// Logits and greedy token of the last row of a sequence, or of each sequence.
   bool head = true;
@@ -97,6 +101,7 @@ struct ForwardShape {
   const Activations& work;
   std::span<const LayerCache> cache;
   const SessionOptions& options;
+  const ptx::Gpu& gpu;                    ///< what kernels are chosen for
   const ptx::Target* emulated = nullptr;  ///< of an emulated device, if kernels are to suit it
 };
 

@@ -3,6 +3,7 @@
 
 #include "model/format.hpp"
 #include "model/model_state.hpp"
+#include "ptxgen/runtime/device/specific_target.hpp"
 #include "support/hash.hpp"
 
 namespace ptxgen::inline v0::model {
@@ -24,6 +25,16 @@ bool uses_emulator_plans(const Context& context, const ModelOptions& options) {
          options.launcher.gemv_plans == nullptr && options.launcher.settings.tuned.empty();
 }
 
+// With the target of the kernels that it alone runs.
+ptx::Gpu gpu_for(const Context& context, const ModelOptions& options) {
+  const DeviceInfo& info = context.device().info();
+  ptx::Gpu gpu = gpu_of(info);
+  const ptx::Target* const chosen = options.launcher.target;
+  const ptx::Target* const target = chosen != nullptr ? chosen : specific_target(info);
+  if (target != nullptr) gpu.target = target->name;
+  return gpu;
+}
+
 LauncherOptions with_plans(LauncherOptions options, const GemvPlanSource* plans) {
   if (plans != nullptr) options.gemv_plans = plans;
   return options;
@@ -35,6 +46,7 @@ Model::State::State(const Context& of, gguf::File opened, ModelOptions options)
     : context(&of),
       file(std::move(opened)),
       config(ModelConfig::read(file)),
+      gpu(gpu_for(of, options)),
       emulated_plans(uses_emulator_plans(of, options)),
       launcher(of, with_plans(options.launcher, emulated_plans ? &plan_source : nullptr)),
       weights(of, file, config, options),

@@ -13,6 +13,7 @@ struct Model::State {
   const Context* context;
   gguf::File file;
   ModelConfig config;
+  ptx::Gpu gpu;         // the device
   bool emulated_plans;  // for the emulator instead of a GPU
   EmulatorPlans plan_source;
   Launcher launcher;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "model/format.hpp"
-#include "ptxgen/kernels/attention/cache_types.hpp"
+#include "ptxgen/kernels/attention/flash_problem.hpp"
 #include "ptxgen/kernels/gemv/batched.hpp"
 
 namespace ptxgen::inline v0::model {
@@ -84,6 +84,12 @@ bool has_gemm(const Context& context, const Weights& weights, ElementType prefil
                     to_string(prefill_type), to_string(repacked->type)));
   }
   return true;
+}
+
+// Whether a kernel of many queries has the model's attention; the host has loops of its own.
+bool has_flash(const Context& context, const ModelConfig& config) {
+  return context.device().info().kind != DeviceKind::Host &&
+         config.heads / config.kv_heads <= kMaxFlashGroup;
 }
 
 SessionOptions checked(const Model& model, SessionOptions options) {
@@ -196,7 +202,8 @@ Session::State::State(const Model& of, SessionOptions wanted)
       copied(options.sequences),
       greedy(options.sequences),
       logits(std::size_t{options.sequences} * model->config.vocabulary),
-      gemm(has_gemm(of.context(), model->weights, options.prefill_type)) {
+      gemm(has_gemm(of.context(), model->weights, options.prefill_type)),
+      flash(has_flash(of.context(), model->config)) {
   for (std::uint32_t layer = 0; layer < model->config.layers; ++layer) {
     const std::uint64_t bytes = cache_bytes() * options.sequences;
     cache.push_back({Buffer<b8>(of.context(), bytes), Buffer<b8>(of.context(), bytes)});
@@ -333,7 +340,9 @@ void Session::State::prefill_chunk(std::span<const std::uint32_t> tokens, std::u
   }
   ForwardRows rows = rows_of(prefill_control, count);
   rows.sequence = sequence;
+  rows.first = position;
   rows.gemm = count >= kMinGemmRows && gemm;
+  rows.flash = count >= kMinGemmRows && flash;
   rows.batch = std::clamp(options.prefill_rows, 2u, kMaxRows);
   rows.head = head;
   LaunchEmitter emit(model->launcher, stream,

@@ -36,7 +36,8 @@ struct Session::State {
   std::vector<std::uint32_t> overflow;   // of the chunk: of each narrowed input
   std::vector<std::uint32_t> greedy;
   std::vector<float> logits;
-  bool gemm;  // whether chunks of a prompt are multiplied by GEMM kernels
+  bool gemm;   // whether chunks of a prompt are multiplied by GEMM kernels
+  bool flash;  // whether they have attention by a kernel of many queries
   std::vector<PlannedStep> plans;
   std::vector<Step> steps;
   std::optional<Graph> graph;
@@ -44,8 +45,13 @@ struct Session::State {
 
   [[nodiscard]] ForwardShape shape() const {
     const ptx::Target& target = owner->context().device().target();
-    return {model->config, model->weights, work,
-            cache,         options,        model->emulated_plans ? &target : nullptr};
+    return {model->config,
+            model->weights,
+            work,
+            cache,
+            options,
+            model->gpu,
+            model->emulated_plans ? &target : nullptr};
   }
   [[nodiscard]] std::uint64_t device_bytes() const;
   [[nodiscard]] std::uint64_t cache_bytes() const;  // of k or v of a sequence and a layer

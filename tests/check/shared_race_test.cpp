@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
 #include "rule_snippets.hpp"
 #include "support/served_target.hpp"
 
@@ -619,6 +620,7 @@ TEST_CASE("library kernels are free of races, and of warnings") {
       CHECK(summary(gates::shared_race(module)) == "");
       // What keeps rows of several x in bounds is the launcher's check of m_dim.
       if (entry.name != "batched_gemv") CHECK(summary(gates::analyze(module)) == "");
+      CHECK(summary(gates::sizes(module, declared_sizes(entry))) == "");
     }
   }
 }

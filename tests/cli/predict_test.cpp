@@ -59,6 +59,13 @@ TEST_CASE("predict says what bounds attention on tensor cores, and how far to tr
   CHECK(shown.at("bound_by") == predicted.bound_by);
   CHECK(shown.at("terms").at("exp") == predicted.terms.exp);
   CHECK(shown.at("error_band").at("worst") == 0.4);
+  const json split = json_of({"flash_attention_tensor_core", "-p", "queries=4", "-p", "keys=16384",
+                              "-p", "splits=8", "--gpu", "a100"});
+  CHECK(split.at("terms").at("merge") > 0);
+  const json by_wgmma = json_of({"flash_attention_wgmma", "-p", "queries=4096", "-p", "keys=4096",
+                                 "-p", "head_size=128", "--gpu", "h100"});
+  CHECK(by_wgmma.at("us") > 0);
+  CHECK(by_wgmma.at("bound_by") == "tensor");
   CHECK(refused({"flash_attention", "--warm"}) ==
         "ptxgen: predict: attention is predicted cold, as a node of a graph; leave out --warm and "
         "--boundary");

@@ -16,6 +16,11 @@ TEST_CASE("verify runs one shape, and says how far from its bound the result is"
   CHECK(contains(result.out, "rows = 3, columns = 100"));
   CHECK(contains(result.out, " ok "));
   CHECK(contains(result.out, "1 of 1 right\n"));
+  // The same for a kernel whose outputs depend on what they should.
+  const auto more =
+      ptxgen_program({"verify", "rmsnorm", "-p", "rows=3", "-p", "columns=100", "--dependence"});
+  CHECK(more.exit_code == 0);
+  CHECK(more.out == result.out);
 }
 
 TEST_CASE("verify all runs every case of every kernel") {

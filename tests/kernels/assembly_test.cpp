@@ -22,8 +22,8 @@ TEST_CASE("every kernel assembles for every target, without spills") {
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);
     for (const ptx::Target& target : ptx::targets()) {
-      // Every day a third of them: each kernel, and each target, has some.
-      if (!test::full() && number++ % 3 != 0) continue;
+      // Every day a sixth of them: each kernel, and each target, has some.
+      if (!test::full() && number++ % 6 != 0) continue;
       if (!entry.serves(target)) {
         ++not_served;
         continue;
@@ -46,5 +46,5 @@ TEST_CASE("every kernel assembles for every target, without spills") {
     }
   }
   CHECK(assembled + not_served >=
-        catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 3)));
+        catalog().size() * (ptx::targets().size() / (test::full() ? 1 : 6)));
 }

@@ -82,7 +82,7 @@ TEMPLATE_TEST_CASE("flash attention: every tile", "", BOTH_KERNELS) {
       kDescription<TestType>.parameters[parameter_index(kDescription<TestType>, "tile")];
   for (std::uint64_t tile = 0; tile <= tiles.max; ++tile) {
     for (const std::uint32_t size : {48u, 112u}) {
-      if (!full() && (size == 112) != (tile == 1)) continue;
+      if (!full() && (size == 112 || tile % 2 == 0)) continue;
       auto kernel = kernel_of<TestType>(70, 90, size);
       kernel.tile = static_cast<decltype(kernel.tile)>(tile);
       kernel.problem.group = 2;
@@ -100,12 +100,13 @@ TEMPLATE_TEST_CASE("flash attention: lengths of each row, in device memory", "",
   p.max_seq = 145;
   p.variable = true;
   for (const std::uint32_t window : {0u, 20u}) {
+    if (!full() && window == 0) continue;
     p.window = window;
     FlashData data = normal_data(p, 40);
     data.key_lengths = {140, 0, 64, 5, 4000000000u, 65};
     data.query_lengths = {66, 10, 0, 20, 64, 4000000000u};
-    check_exact(kernel, data);
     const std::vector<double> out = run(kernel, data);
+    CHECK(nmse_of(out, exact_attention(p, as_stored(p, data))) <= kWanted<TestType>);
     const std::size_t row = 2 * 66 * 16;
     for (std::size_t i = row; i < 3 * row; ++i) CHECK((out[i] == 0 && !std::signbit(out[i])));
   }
@@ -114,7 +115,7 @@ TEMPLATE_TEST_CASE("flash attention: lengths of each row, in device memory", "",
 TEMPLATE_TEST_CASE("flash attention: pages, a shared cache, a scale, precise functions", "",
                    BOTH_KERNELS) {
   for (const std::uint32_t page : {1u, 16u, 64u, 128u}) {
-    if (!full() && page != 16 && page != 128) continue;
+    if (!full() && page != 16) continue;
     auto kernel = kernel_of<TestType>(20, 200, 80);
     FlashProblem& p = kernel.problem;
     p.rows = 2;
@@ -139,6 +140,9 @@ TEST_CASE("flash attention: types of q and out, and of the cache") {
   for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
     for (const ElementType cache :
          {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::q8_0}) {
+      // Every day each type once or twice.
+      if (!full() && (static_cast<unsigned>(type) + static_cast<unsigned>(cache)) % 3 != 0)
+        continue;
       const double wanted = type == ElementType::f32   ? 1e-10
                             : type == ElementType::f16 ? 1e-5
                                                        : 1e-4;

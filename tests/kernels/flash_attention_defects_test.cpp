@@ -5,9 +5,11 @@
 #include <string>
 
 #include "flash_run.hpp"
+#include "launcher/rig.hpp"
 #include "ptxgen/check.hpp"
 #include "ptxgen/kernels/attention/flash_tensor_core.hpp"
 #include "ptxgen/ptx.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -74,6 +76,37 @@ bool is_vector(const ptx::Instruction& s) {
 }
 bool is_mask(const ptx::Function&, const ptx::Instruction& s) {
   return s.is(ptx::Op::mov) && s.guard.present();
+}
+
+// Keys rounded down to a multiple of the tile, as by a number of tiles of floor(keys / tile).
+template <class K>
+ptx::Module without_tail(const K& kernel, const ptx::Module& module) {
+  const std::string mask = std::to_string(-static_cast<int>(kernel.shape().keys));
+  std::string text = ptx::print(module);
+  const std::size_t load = text.find(", [keys];");
+  REQUIRE(load != std::string::npos);
+  const std::size_t name = text.rfind(' ', load - 1) + 1;
+  const std::string reg = text.substr(name, load - name);
+  text.insert(text.find('\n', load) + 1, "and.b32 " + reg + ", " + reg + ", " + mask + ";\n");
+  return ptx::parse(text, "defect.ptx");
+}
+
+// What verify finds on the emulated device for the kernel with another build, with parts of its
+// inputs changed.
+template <class K>
+std::string dependence(const K& kernel,
+                       ptx::Module (*build)(const void* spec, const ptx::Target& target)) {
+  const Rig rig;
+  KernelDescription description = kDescription<K>;
+  description.build_of = build;
+  std::vector<std::uint64_t> values(description.parameters.size());
+  description.values_of(&kernel, values.data());
+  const Verification result =
+      verify(rig.launcher, rig.context, description, values, {.dependence = true});
+  CHECK(std::string(result.error_text()) == "");
+  std::string text;
+  for (const std::string& finding : result.findings) text += finding + "\n";
+  return text;
 }
 
 /// How far a launch of the module is from exact attention, and its findings.
@@ -143,19 +176,29 @@ TEMPLATE_TEST_CASE("falsification 115: an early exit is reported by the gate and
 
 TEMPLATE_TEST_CASE("flash attention, defect: keys of an incomplete tile are dropped", "",
                    BOTH_KERNELS) {
-  // Keys rounded down to a multiple of the tile, as by a number of tiles of floor(keys / tile).
   const auto kernel = short_kernel<TestType>(false);
-  const std::string mask = std::to_string(-static_cast<int>(kernel.shape().keys));
-  const ptx::Module module = module_of(kernel);
-  std::string text = ptx::print(module);
-  const std::size_t load = text.find(", [keys];");
-  REQUIRE(load != std::string::npos);
-  const std::size_t name = text.rfind(' ', load - 1) + 1;
-  const std::string reg = text.substr(name, load - name);
-  text.insert(text.find('\n', load) + 1, "and.b32 " + reg + ", " + reg + ", " + mask + ";\n");
-  const Seen of = seen(kernel, ptx::parse(text, "defect.ptx"));
-  CHECK(of.findings == "");
+  const ptx::Module module = without_tail(kernel, module_of(kernel));
+  const Seen of = seen(kernel, module);
+  CHECK(of.findings == "");  // every access is legal
   CHECK(of.nmse > 1e-3);
+  // The gate: whatever the number of keys, multiples of the tile are all that counts.
+  const std::vector<gates::SizeDeclaration> declared = declared_sizes(kDescription<TestType>);
+  CHECK(gates::sizes(module_of(kernel), declared).empty());
+  const std::vector<Finding> gate = gates::sizes(module, declared);
+  REQUIRE(gate.size() == 1);
+  CHECK(gate[0].rule == "size-rounded-down");
+  CHECK(contains(gate[0].message, "only multiples of " + std::to_string(kernel.shape().keys) +
+                                      " of keys make a difference"));
+  // The emulated device, where the last keys and values are changed.
+  const auto tail_lost = [](const void* spec, const ptx::Target& target) {
+    return without_tail(*static_cast<const TestType*>(spec),
+                        kDescription<TestType>.build_of(spec, target));
+  };
+  const std::string found = dependence(kernel, tail_lost);
+  CHECK(contains(found, "v[6399], which takes its reference from "));
+  CHECK(contains(found, "[lost-dependence]"));
+  CHECK(contains(found, "[size-rounded-down]"));
+  CHECK(dependence(kernel, kDescription<TestType>.build_of) == "");
 }
 
 TEST_CASE("flash attention, defect: a thread scores one key of those that it should") {
@@ -185,9 +228,32 @@ TEMPLATE_TEST_CASE("flash attention, defect: fewer elements are loaded than a ti
 TEMPLATE_TEST_CASE("flash attention, defect: the tile on the diagonal is not masked", "",
                    BOTH_KERNELS) {
   const auto kernel = short_kernel<TestType>(true);
-  const Seen of = seen(kernel, without(module_of(kernel), is_mask));
-  CHECK(of.findings == "");
+  const ptx::Module module = without(module_of(kernel), is_mask);
+  const Seen of = seen(kernel, module);
+  CHECK(of.findings == "");  // every access is legal
   CHECK(of.nmse > 1e-3);
+  // The gate: nothing replaces the scores of the zeros beyond the last key.
+  CHECK(gates::analyze(module_of(kernel)).empty());
+  const std::vector<Finding> gate = gates::analyze(module);
+  REQUIRE(gate.size() == 1);
+  CHECK(gate[0].rule == "unmasked-padding");
+  // The emulated device: queries change with keys that they should not attend.
+  const auto unmasked = [](const void* spec, const ptx::Target& target) {
+    return without(kDescription<TestType>.build_of(spec, target), is_mask);
+  };
+  CHECK(contains(dependence(kernel, unmasked), "[false-dependence]"));
+  CHECK(dependence(kernel, kDescription<TestType>.build_of) == "");
+}
+
+TEMPLATE_TEST_CASE("flash attention, defect: zeros beyond the last key are not masked", "",
+                   BOTH_KERNELS) {
+  // Each query attends all keys, so that only the zeros that fill the last tile are wrong.
+  const auto kernel = short_kernel<TestType>(false);
+  const ptx::Module module = without(module_of(kernel), is_mask);
+  CHECK(seen(kernel, module).nmse > 1e-3);
+  const std::vector<Finding> gate = gates::analyze(module);
+  REQUIRE(gate.size() == 1);
+  CHECK(gate[0].rule == "unmasked-padding");
 }
 
 TEST_CASE("flash attention, defect: a barrier less is a race for the gate and for the emulator") {

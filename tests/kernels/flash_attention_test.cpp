@@ -69,7 +69,7 @@ void check_grid(const char* name, const std::vector<ElementType>& types) {
           ++seed;
           // Every day a spread of the smaller ones.
           const std::uint64_t work = std::uint64_t{heads.query} * length * length * size;
-          if (!full() && (seed % 16 != 0 || work > 3'000'000)) continue;
+          if (!full() && (seed % 24 != 0 || work > 1'500'000)) continue;
           K kernel;
           FlashProblem& p = kernel.problem;
           p.kv_heads = heads.kv;

@@ -192,7 +192,15 @@ void FlashRunner::pack(const void* kernel) {
   operands.out = {out_, 1};
   operands.scale = scale_;
   block_.resize(kMaxArgumentBytes);
-  description_.pack_of(kernel, &operands, 0, block_.data());
+  std::uint64_t workspace = 0;
+  if (description_.workspace_of != nullptr) {
+    const WorkspaceNeed need = description_.workspace_of(kernel);
+    if (!need.none()) {
+      workspace = device_.allocate(need.tickets + need.parts, "workspace");
+      device_.write(workspace, std::vector<std::byte>(need.tickets));
+    }
+  }
+  description_.pack_of(kernel, &operands, workspace, block_.data());
   block_.resize(description_.block_bytes);
 }
 

@@ -77,8 +77,8 @@ TEST_CASE("gemm_tiled multiplies blocks as the f32 values that dequantize gives"
     const std::vector<float> expected =
         of_floats(rig, GemmTiled{problem, 32}, in, ElementType::f32);
     for (const std::uint32_t tile : {16u, 32u, 64u, 128u}) {
-      // Every day two of the four.
-      if (!full() && (tile == 16 || tile == 64) == (static_cast<int>(b) % 2 == 0)) continue;
+      // Every day one of the four.
+      if (!full() && tile != 16u << (static_cast<unsigned>(b) % 4)) continue;
       INFO(to_string(b) << ", tile " << tile);
       CHECK(product(rig, GemmTiled{problem, tile}, in) == expected);
     }

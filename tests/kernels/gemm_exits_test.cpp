@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "ptxgen/check.hpp"
 #include "ptxgen/emulator/emulator.hpp"
@@ -19,6 +20,10 @@ template <class Kernel>
 Kernel kernel_of(const GemmProblem& problem = kProblem) {
   Kernel kernel;
   kernel.problem = problem;
+  if constexpr (std::is_same_v<Kernel, GemmMma>) {
+    kernel.tile = GemmTile::t64x64x32;
+    kernel.stages = 2;
+  }
   return kernel;
 }
 
@@ -26,6 +31,11 @@ Kernel kernel_of(const GemmProblem& problem = kProblem) {
 std::string exit_if(const std::string& value, const std::string& comparison) {
   return "{\n.reg .u32 %early;\n.reg .pred %ends;\nmov.u32 %early, " + value + ";\nsetp." +
          comparison + ";\n@%ends exit;\n}\n";
+}
+// The same by a branch around an `exit` that has no guard of its own.
+std::string exit_around(const std::string& value, const std::string& comparison) {
+  return "{\n.reg .u32 %early;\n.reg .pred %ends;\nmov.u32 %early, " + value + ";\nsetp." +
+         comparison + ";\n@!%ends bra %stays;\nexit;\n%stays:\n}\n";
 }
 const std::string kSome = exit_if("%tid.x", "gt.u32 %ends, %early, 95");
 const std::string kSomeBlocks = exit_if("%ctaid.x", "gt.u32 %ends, %early, 95");
@@ -82,6 +92,22 @@ bool emulator_reports(const Kernel& kernel, const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("falsification 101: an exit without a guard before the barrier of a loop is flagged") {
+  // On a path of some threads. After an exit of all no thread waits.
+  const std::string some = exit_around("%tid.x", "gt.u32 %ends, %early, 95");
+  const std::string all = exit_around("%tid.x", "ge.u32 %ends, %early, 0");
+  const auto mma = kernel_of<GemmMma>();
+  const ptx::Module module = mma.build(ptx::target("sm_90")).module();
+  const std::string text = changed(module, some, Where::FirstBarrier);
+  CHECK(gate(text).find("exited-before-barrier") == 0);
+  CHECK(emulator_reports(mma, text));
+  const ptx::Module wmma = kernel_of<GemmWmma>().build(ptx::target("sm_90")).module();
+  for (const Where where : {Where::FirstBarrier, Where::SecondBarrier})
+    CHECK(gate(changed(wmma, some, where)).find("exited-before-barrier") == 0);
+  CHECK_FALSE(emulator_reports(mma, changed(module, "exit;\n", Where::FirstBarrier)));
+  CHECK_FALSE(emulator_reports(mma, changed(module, all, Where::FirstBarrier)));
+}
 
 TEST_CASE("falsification 102: an exit of some threads in the k loop is flagged, of blocks not") {
   const ptx::Module module = kernel_of<GemmWmma>().build(ptx::target("sm_90")).module();

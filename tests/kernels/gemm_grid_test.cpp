@@ -16,10 +16,10 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kEveryDay = 28;
+constexpr int kEveryDay = 12;
 constexpr int kFull = 2400;
 // Multiply-adds of a point: two sizes of 1000 only in a full run, all three never.
-constexpr std::uint64_t kEveryDayWork = 2'200'000;
+constexpr std::uint64_t kEveryDayWork = 600'000;
 constexpr std::uint64_t kFullWork = 17'000'000;
 
 using Values = std::map<std::string, std::uint64_t>;
@@ -108,6 +108,12 @@ Point draw(Dice& dice) {
       v["k"] = 32 * v["splits"] * (1 + dice.bits() % 3);
       for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
     }
+    // Rounds of all stages, of e4m3 twice as long.
+    if (one_in(dice, 4) && v["b"] == 0 && v.count("splits") == 0) {
+      v["blocks"] = 1 + dice.bits() % 9;
+      v["k"] = 32 * v["stages"] * (1 + dice.bits() % 3);
+      for (const char* name : {"lda", "ldb", "stride_a", "stride_b"}) v.erase(name);
+    }
     v["align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
     v["c_align"] = one_in(dice, 2) ? 0 : dice.bits() % 4;
   } else if (point.kernel->name != "gemm_naive") {
@@ -136,10 +142,13 @@ std::string text_of(const Point& point) {
 
 }  // namespace
 
-TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding") {
+namespace {
+
+// A quarter of the grid.
+void check_grid(std::uint32_t quarter) {
   const Rig rig;
-  Dice dice(seed());
-  const int points = kSanitized ? kEveryDay / 5 : count(kEveryDay, kFull);
+  Dice dice(seed() + quarter);
+  const int points = kSanitized ? 1 : count(kEveryDay, kFull) / 4;
   std::map<std::string, std::pair<int, double>> worst;  // launches, largest error / bound
   for (int i = 0; i < points; ++i) {
     const Point point = draw(dice);
@@ -148,7 +157,7 @@ TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding")
                                        {.seed = static_cast<std::uint64_t>(i),
                                         .offset = point.offset,
                                         .in_place = point.in_place});
-    INFO(text_of(point) << ": " << result.error_text() << result.first_wrong
+    INFO(text_of(point) << ", seed " << seed() << ": " << result.error_text() << result.first_wrong
                         << (result.findings.empty() ? "" : result.findings[0]));
     CHECK(result.ok());
     auto& [launches, share] = worst[std::string(point.kernel->name)];
@@ -157,6 +166,22 @@ TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding")
   }
   for (const auto& [name, of_kernel] : worst) {
     WARN(name << ": " << of_kernel.first << " points, largest error / bound " << of_kernel.second);
-    CHECK(of_kernel.second > 0);
+    if (of_kernel.first > 5) CHECK(of_kernel.second > 0);
   }
+}
+
+}  // namespace
+
+// In parts of less than ten minutes each in a full run.
+TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding, 1 of 4") {
+  check_grid(0);
+}
+TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding, 2 of 4") {
+  check_grid(1);
+}
+TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding, 3 of 4") {
+  check_grid(2);
+}
+TEST_CASE("GEMM kernels are within their bounds on the grid, without a finding, 4 of 4") {
+  check_grid(3);
 }

@@ -109,7 +109,7 @@ TEST_CASE("large products are bound by the tensor cores, and predicted at their 
         CHECK(best.prediction.bound_by == "tensor");
         CHECK(best.prediction.tflops <= reached);
         CHECK(best.prediction.tflops >= 0.93 * reached);
-        CHECK(best.prediction.share_of_peak >= (problem.k == 4096 ? 0.8 : 0.78));
+        CHECK(best.prediction.share_of_peak >= 0.8);
       }
       const auto mma = std::ranges::find_if(ranking, [](const GemmCandidate& one) {
         return std::holds_alternative<GemmMma>(one.kernel);
@@ -117,7 +117,9 @@ TEST_CASE("large products are bound by the tensor cores, and predicted at their 
       REQUIRE(mma != ranking.end());
       print(problem, name, *mma, rates.mma_tflops());
       CHECK(mma->prediction.tflops <= rates.mma_tflops());
-      CHECK(mma->prediction.tflops >= 0.7 * rates.mma_tflops());
+      // Boundary, first load and fix-up are 3 % of 8192 x 8192 x 512 on Hopper.
+      const double wanted = !wgmma ? 0.9 : problem.k == 4096 ? 0.62 : 0.605;
+      CHECK(mma->prediction.share_of_peak >= wanted);
       if (problem.k == 4096) CHECK(mma->prediction.bound_by == "tensor");
     }
   }

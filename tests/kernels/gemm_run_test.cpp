@@ -209,6 +209,20 @@ TEST_CASE("split sums have the same bits in every schedule, launch after launch"
   }
 }
 
+TEST_CASE("stream-K has the same bits in every schedule, launch after launch") {
+  // Blocks with parts of three tiles and whole ones; tiles in more parts than two.
+  for (const std::uint32_t blocks : {3u, 7u}) {
+    GemmMma kernel;
+    kernel.tile = GemmTile::t32x32x32;
+    kernel.stages = 2;
+    kernel.blocks = blocks;
+    kernel.problem = {.m = 50, .n = 70, .k = 192, .transpose_b = blocks == 7};
+    if (blocks == 3) kernel.problem.n = 100;
+    const Conflicts conflicts = run_schedules(kernel);
+    CHECK(conflicts.fragments + conflicts.copies == 0);
+  }
+}
+
 TEST_CASE("copies of fewer bytes, and through registers, are free of findings in every schedule") {
   for (const std::uint32_t alignment : {8u, 4u, 2u}) {
     GemmMma kernel;

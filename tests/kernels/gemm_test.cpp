@@ -247,6 +247,7 @@ TEST_CASE("falsification 104, 114: the barriers of the k loops are reached by al
   GemmTiled tiled;
   GemmMma mma;
   tiled.problem = mma.problem = {.m = 100, .n = 90, .k = 200};
+  mma.tile = GemmTile::t64x64x32;
   for (const ptx::Module& module :
        {tiled.build(ptx::target("sm_90")).module(), mma.build(ptx::target("sm_90")).module()}) {
     CHECK(gates::barrier_safety(module).empty());
@@ -273,7 +274,7 @@ TEST_CASE("what a GEMM cannot be is refused by name") {
       "bad-problem: stride_c is 1000; it may be 0 or at least 262144, so that the matrices of the "
       "batch are disjoint");
   CHECK(refusal(changed([](GemmMma& g) { g.problem.type = ElementType::q8_0; })) ==
-        "bad-problem: type is q8_0; it may be f32, f16 or bf16");
+        "bad-problem: type is q8_0; it may be f32, f16, bf16 or e4m3");
   CHECK(
       refusal(changed([](GemmMma& g) { g.problem.type = ElementType::f32; }), "sm_75") ==
       "target-lacks: type is f32, multiplied as tf32, which the tensor cores of sm_75 do not have; "

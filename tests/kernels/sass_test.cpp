@@ -89,10 +89,13 @@ TEST_CASE("first choices: the loads of the plan are together in the machine code
   const Tools tools;
   if (const char* const missing = tools.missing()) return test::skip(missing);
   std::size_t pairs = 0;
+  std::size_t number = 0;
   for (const std::string_view name : kGpus) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     double largest = 0;
     for (const GemvProblem& problem : problems()) {
+      // Every day a fifth of them: each GPU and each type has some.
+      if (!test::full() && number++ % 5 != 0) continue;
       const GemvPlan plan = plan_gemv(problem, gpu);
       INFO(name << ": " << to_text(problem) << ": " << to_text(plan));
       const SassSummary summary =
@@ -107,7 +110,7 @@ TEST_CASE("first choices: the loads of the plan are together in the machine code
     }
     std::cout << format_text("{}: up to {:.2f} instructions per weight\n", gpu.target, largest);
   }
-  CHECK(pairs == std::size(kGpus) * problems().size());
+  CHECK(pairs >= std::size(kGpus) * problems().size() / (test::full() ? 1 : 5));
 }
 
 TEST_CASE("kernels of the catalog: what the PTX has in flight, the machine code has, no spills") {

@@ -86,29 +86,6 @@ std::vector<Case> cases() {
   return all;
 }
 
-}  // namespace
-
-TEST_CASE("a decoder's logits agree with fp64, token by token") {
-  for (const Case& one : cases()) {
-    INFO(one.name);
-    const ModelBench bench(one.shape);
-    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 12, 3);
-    const std::vector<double> expected = toy_logits(bench.toy, tokens);
-    Session session(bench.model);
-    std::vector<float> found;
-    for (const std::uint32_t token : tokens) {
-      session.decode(token);
-      const auto logits = session.logits();
-      found.insert(found.end(), logits.begin(), logits.end());
-    }
-    CHECK(nmse(expected, found) <= 1e-9);
-    CHECK(session.position() == tokens.size());
-    CHECK(bench.device.findings().empty());
-  }
-}
-
-namespace {
-
 // Logits of each token, computed in chunks of that many tokens.
 std::vector<float> in_chunks(const ModelBench& bench, std::span<const std::uint32_t> tokens,
                              std::uint32_t rows) {
@@ -118,9 +95,35 @@ std::vector<float> in_chunks(const ModelBench& bench, std::span<const std::uint3
   return session.prefill_all(tokens);
 }
 
+std::vector<float> token_by_token(const ModelBench& bench, std::span<const std::uint32_t> tokens) {
+  Session session(bench.model);
+  std::vector<float> found;
+  for (const std::uint32_t token : tokens) {
+    session.decode(token);
+    const auto logits = session.logits();
+    found.insert(found.end(), logits.begin(), logits.end());
+  }
+  CHECK(session.position() == tokens.size());
+  return found;
+}
+
+// Eleven tokens of a prompt in chunks of 6, the others decoded: the logits of both ends.
+void check_prompt_and_decode(const ModelBench& bench, std::span<const std::uint32_t> tokens,
+                             std::span<const double> expected) {
+  const std::size_t vocabulary = expected.size() / tokens.size();
+  SessionOptions options;
+  options.prefill_rows = 6;
+  Session session(bench.model, options);
+  session.prefill(tokens.first(11));
+  CHECK(nmse(expected.subspan(10 * vocabulary, vocabulary), session.logits()) <= 1e-9);
+  for (const std::uint32_t token : tokens.subspan(11)) session.decode(token);
+  CHECK(nmse(expected.last(vocabulary), session.logits()) <= 1e-9);
+}
+
 }  // namespace
 
-TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
+// One model a case for all of it: most of the time goes into building its kernels.
+TEST_CASE("a decoder's logits agree with fp64, token by token and however a prompt is cut") {
   for (const Case& one : cases()) {
     INFO(one.name);
     const ModelBench bench(one.shape);
@@ -129,50 +132,23 @@ TEST_CASE("a prompt's logits agree with fp64, however it is cut") {
     const std::vector<float> at_once = in_chunks(bench, tokens, 64);
     CHECK(nmse(expected, at_once) <= 1e-9);
     CHECK(in_chunks(bench, tokens, 7) == at_once);
-    // A token a chunk is as slow as decoding, which the next case does.
+    // A token a chunk is as slow as decoding.
     const std::vector<float> first = in_chunks(bench, std::span(tokens).first(4), 1);
     CHECK(std::equal(first.begin(), first.end(), at_once.begin()));
+    check_prompt_and_decode(bench, tokens, expected);
 
-    SessionOptions options;
-    options.prefill_rows = 6;
-    Session session(bench.model, options);
-    std::vector<float> last;
-    const auto keep = [&] {
-      const auto logits = session.logits();
-      last.assign(logits.begin(), logits.end());
-    };
-    session.prefill(std::span(tokens).first(11));
-    keep();
-    const std::size_t vocabulary = one.shape.vocabulary;
-    const std::span<const double> all = expected;
-    CHECK(nmse(all.subspan(10 * vocabulary, vocabulary), last) <= 1e-9);
-    for (std::size_t i = 11; i < 19; ++i) session.decode(tokens[i]);
-    keep();
-    CHECK(nmse(all.subspan(18 * vocabulary, vocabulary), last) <= 1e-9);
-    CHECK(bench.device.findings().empty());
-  }
-}
-
-// The sums have the same order, hence the same bits, unless a plan divides a row, or rows of blocks
-// belong to one lane when a single token is decoded: then it is roundings that differ.
-TEST_CASE("decode token by token gives what prefill gives") {
-  for (const Case& one : cases()) {
-    INFO(one.name);
-    const ModelBench bench(one.shape);
-    const std::vector<std::uint32_t> tokens = toy_tokens(one.shape, 9, 5);
-    const std::vector<float> at_once = in_chunks(bench, tokens, 64);
-    Session session(bench.model);
-    std::vector<float> found;
-    for (const std::uint32_t token : tokens) {
-      session.decode(token);
-      const auto logits = session.logits();
-      found.insert(found.end(), logits.begin(), logits.end());
-    }
+    const std::vector<float> decoded = token_by_token(bench, std::span(tokens).first(12));
+    CHECK(nmse(std::span(expected).first(decoded.size()), decoded) <= 1e-9);
+    // The sums have the same order, hence the same bits, unless a plan divides a row, or rows of
+    // blocks belong to one lane when a single token is decoded: then it is roundings that differ.
+    const auto same = std::span(at_once).first(decoded.size());
     const bool blocks = one.shape.matrices.starts_with('Q');
-    const double error = nmse(std::vector<double>(at_once.begin(), at_once.end()), found);
+    const double error = nmse(std::vector<double>(same.begin(), same.end()), decoded);
     INFO("NMSE in units of 1e-12: " << error * 1e12);
     CHECK(error <= (blocks ? 1e-11 : 1e-12));
-    if (one.shape.architecture != Architecture::gemma3 && !blocks) CHECK(found == at_once);
+    if (one.shape.architecture != Architecture::gemma3 && !blocks)
+      CHECK(std::equal(decoded.begin(), decoded.end(), at_once.begin()));
+    CHECK(bench.device.findings().empty());
   }
 }
 

@@ -43,8 +43,11 @@ SessionOptions options_of(ElementType type, std::uint32_t rows) {
   return options;
 }
 
-std::vector<float> by_tokens(const model::Model& model, const Tokens& tokens) {
-  Session session(model);
+std::vector<float> by_tokens(const model::Model& model, const Tokens& tokens,
+                             ElementType cache = ElementType::f32) {
+  SessionOptions options;
+  options.cache = cache;
+  Session session(model, options);
   std::vector<float> all;
   for (const std::uint32_t token : tokens) {
     session.decode(token);
@@ -129,6 +132,74 @@ Toy with_weights(const ToyShape& shape, const std::string& tensor, double value)
 
 }  // namespace
 
+namespace {
+
+/// The kernels that a context launches.
+class Kernels {
+ public:
+  explicit Kernels(const Context& context) : context_(context) {
+    REQUIRE(driver::emulated::observe_launches(context.handle(), report, this) ==
+            driver::CUDA_SUCCESS);
+  }
+  ~Kernels() {
+    static_cast<void>(driver::emulated::observe_launches(context_.handle(), nullptr, nullptr));
+  }
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  [[nodiscard]] std::ptrdiff_t count(std::string_view name) const {
+    return std::ranges::count(names_, name);
+  }
+
+ private:
+  static void report(void* user, const driver::emulated::LaunchReport& launch) {
+    static_cast<Kernels*>(user)->names_.emplace_back(launch.kernel);
+  }
+  const Context& context_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+TEST_CASE("attention of a prompt's chunk is one kernel over a cache of any type") {
+  ToyShape shape = prefill_shape(model::Architecture::gemma3);
+  shape.layers = 1;
+  shape.head_size = 32;
+  const ModelBench bench(shape);
+  const Tokens tokens = toy_tokens(shape, 38, 6);
+  struct Case {
+    ElementType prefill, cache;
+    const char* kernel;
+    double
+        wanted;  ///< sums in another order are rounded to another value of the cache now and then
+  };
+  for (const Case& of :
+       {Case{ElementType::f32, ElementType::q8_0, "flash_attention", 1e-7},
+        Case{ElementType::f16, ElementType::f16, "flash_attention_tensor_core", 1e-5},
+        Case{ElementType::f32, ElementType::bf16, "flash_attention", 1e-7},
+        Case{ElementType::bf16, ElementType::bf16, "flash_attention_tensor_core", 1e-4},
+        Case{ElementType::f16, ElementType::f32, "flash_attention", 1e-5}}) {
+    // Every day two of them.
+    const bool daily = of.cache == ElementType::q8_0 ||
+                       (of.prefill == ElementType::f16 && of.cache == ElementType::f16);
+    if (!full() && !daily) continue;
+    INFO(to_string(of.prefill) << ", cache " << to_string(of.cache));
+    const std::vector<float> expected = by_tokens(bench.model, tokens, of.cache);
+    SessionOptions options = options_of(of.prefill, 64);
+    options.cache = of.cache;
+    options.sequences = 2;
+    Session session(bench.model, options);
+    // The second of two sequences, the second of two chunks: 5 tokens are before it.
+    std::vector<float> found = session.prefill_all(std::span(tokens).first(5), 1);
+    const Kernels kernels(bench.context);
+    const std::vector<float> more = session.prefill_all(std::span(tokens).subspan(5), 1);
+    found.insert(found.end(), more.begin(), more.end());
+    CHECK(nmse_of(expected, found) <= of.wanted);
+    CHECK(kernels.count(of.kernel) == shape.layers);
+    CHECK(kernels.count("attention_decode") == 0);
+  }
+}
+
 TEST_CASE("an activation that f16 does not have is an error of the prefill") {
   const ToyShape shape = prefill_shape(model::Architecture::llama);
   const Toy toy = with_weights(shape, "blk.1.ffn_norm.weight", 60000);
@@ -150,6 +221,20 @@ TEST_CASE("an activation that f16 does not have is an error of the prefill") {
   // bf16 has the range of f32.
   Session wide(model, options_of(ElementType::bf16, 64));
   CHECK_NOTHROW(wide.prefill(tokens));
+}
+
+TEST_CASE("a query that f16 does not have is an error of attention on tensor cores") {
+  const ToyShape shape = prefill_shape(model::Architecture::gemma3);
+  const Toy toy = with_weights(shape, "blk.1.attn_q_norm.weight", 60000);
+  const Device device = Device::open("emulator", model_settings());
+  const Context context(device);
+  const model::Model model(context, gguf::File::view(as_bytes(toy.bytes), "toy.gguf"),
+                           model_options());
+  SessionOptions options = options_of(ElementType::f16, 64);
+  options.cache = ElementType::f16;
+  Session session(model, options);
+  CHECK_THAT(error_of([&] { session.prefill(toy_tokens(shape, 40, 5)); }),
+             Contains("positions 0 to 39: q_rope of layer 1 is infinite or not a number in f16"));
 }
 
 TEST_CASE("an infinity is an error of a prefill in bf16") {

@@ -67,7 +67,7 @@ struct GateOptions {
                                                const GateOptions& options = {});
 
 /// Legal PTX that is likely a mistake. Rules `shared-64bit-address` `loop-branch-direction`
-/// `missing-barrier` `stale-accumulator` `self-subtract` `unchecked-bounds`.
+/// `missing-barrier` `stale-accumulator` `self-subtract` `unchecked-bounds` `unmasked-padding`.
 [[nodiscard]] std::vector<Finding> analyze(const ptx::Module& module,
                                            const GateOptions& options = {});
 

@@ -27,7 +27,8 @@ namespace ptxgen::inline v0 {
   X(q8_1, 32, 36, 2, none)      \
   X(q4_k, 256, 144, 2, none)    \
   X(q5_k, 256, 176, 2, none)    \
-  X(q6_k, 256, 210, 2, none)
+  X(q6_k, 256, 210, 2, none)    \
+  X(e4m3, 1, 1, 1, e4m3)
 
 /// Element types of operands in device memory. A block format packs a block of values.
 enum class ElementType : std::uint8_t {

@@ -17,6 +17,7 @@ std::vector<Finding> analyze(ModuleFacts& facts) {
     find_stale_accumulators(findings);
     find_self_subtractions(findings);
     find_unchecked_bounds(findings, facts.options());
+    if (function.entry) find_unmasked_padding(findings);
     if (function.entry) find_missing_barriers(findings, facts.races(function));
     findings.take(all);
   }

@@ -20,6 +20,9 @@ void find_self_subtractions(RuleFindings& findings);
 /// `unchecked-bounds`; of kernels only.
 void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options);
 
+/// `unmasked-padding`; of kernels only.
+void find_unmasked_padding(RuleFindings& findings);
+
 /// `missing-barrier`; of kernels only. What is proved to be a race is left to shared_race.
 void find_missing_barriers(RuleFindings& findings, const RaceCheck& check);
 

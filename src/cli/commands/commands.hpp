@@ -26,6 +26,8 @@ void add_gemv(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);
+void add_record(CLI::App& app, int& exit_code);
+void add_replay(CLI::App& app, int& exit_code);
 void add_decode_estimate(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);

@@ -36,7 +36,8 @@ nlohmann::json as_json(const GemmCandidate& candidate) {
             {"latency", p.terms.latency},
             {"l2", p.terms.l2},
             {"dram", p.terms.dram},
-            {"outputs", p.terms.outputs}}},
+            {"outputs", p.terms.outputs},
+            {"reduction", p.terms.reduction}}},
           {"error_band", to_json(p.error)}};
 }
 

@@ -194,6 +194,7 @@ Predicted predicted_flash(const LibraryKernel& chosen, const K& kernel, const pt
   result.terms = {{"launch", terms.launch}, {"tensor", terms.tensor},   {"exp", terms.exp},
                   {"shared", terms.shared}, {"latency", terms.latency}, {"l2", terms.l2},
                   {"dram", terms.dram}};
+  if (terms.merge != 0) result.terms.emplace_back("merge", terms.merge);
   result.bound_by = prediction.bound_by;
   result.error = prediction.error;
   result.work = format_text(
@@ -258,6 +259,9 @@ Predicted predicted(const PredictArguments& options, const ptx::Gpu& gpu) {
   if (chosen.entry->type == kDescription<FlashAttentionTensorCore>.type) {
     return predicted_flash(chosen, *static_cast<const FlashAttentionTensorCore*>(spec.get()), gpu,
                            how);
+  }
+  if (chosen.entry->type == kDescription<FlashAttentionWgmma>.type) {
+    return predicted_flash(chosen, *static_cast<const FlashAttentionWgmma*>(spec.get()), gpu, how);
   }
   if (is_gemm(*chosen.entry)) return predicted_gemm(chosen, spec, gpu, how);
   return predicted(format_text("{} {}", chosen.entry->name, shape_text(*chosen.entry, spec.get())),

@@ -22,6 +22,7 @@ struct VerifyArguments {
   bool cases = false;
   std::uint64_t offset = 0;
   bool in_place = false;
+  bool dependence = false;
   std::uint64_t seed = 1;
   DeviceOptions device;
   std::string output;
@@ -110,6 +111,7 @@ int verify_command(const VerifyArguments& options) {
   VerifyOptions verify_options;
   verify_options.seed = options.seed;
   verify_options.in_place = options.in_place;
+  verify_options.dependence = options.dependence;
   verify_options.offset = static_cast<std::uint32_t>(options.offset);
   std::vector<Done> all;
   bool ok = !jobs.empty();
@@ -145,6 +147,8 @@ void add_verify(CLI::App& app, int& exit_code) {
       .range(0, 4096)
       .capture_default_str();
   command.add_flag("--in-place", options->in_place, "outputs are inputs where that is allowed");
+  command.add_flag("--dependence", options->dependence,
+                   "also change parts of the inputs: outputs depend on what their references do");
   command.add_option("--seed", options->seed, "of the inputs").capture_default_str();
   options->device.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");

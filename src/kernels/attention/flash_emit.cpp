@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/parts/geometry.hpp"
+#include "ptxgen/builder/math.hpp"
 
 namespace ptxgen::inline v0::flash {
 
@@ -18,8 +19,25 @@ LaunchGeometry grid_of(std::string_view kernel, const FlashProblem& problem,
   return geometry;
 }
 
-Kit::Kit(KernelBuilder& builder, const FlashProblem& p, std::uint32_t tile_queries)
-    : k(builder), problem(p) {
+detail::FlashRoundings tensor_roundings(const FlashProblem& p, std::uint32_t tile_keys,
+                                        double score_error, double sum_error) {
+  const double exp2 =
+      2 * math_bound("exp2", p.precise ? Accuracy::Precise : Accuracy::Approximate).ulp;
+  const bool half = p.cache == ElementType::f16;
+  const double rounding = half ? 0x1p-11 / 0x1p-24 : 0x1p-8 / 0x1p-24;
+  const double steps = std::ceil(static_cast<double>(p.keys) / tile_keys) + 1;
+  detail::FlashRoundings roundings;
+  roundings.score = score_error / 0x1p-24 + 8;
+  if (p.type != p.cache) roundings.score += rounding;
+  roundings.sum =
+      sum_error / 0x1p-24 + 2 * (steps * (exp2 + 2) + exp2) + rounding + p.keys / 4.0 + 12;
+  roundings.weight = half ? 0.5 : 0;
+  return roundings;
+}
+
+Kit::Kit(KernelBuilder& builder, const FlashProblem& p, std::uint32_t tile_queries,
+         std::uint32_t splits)
+    : k(builder), problem(p), splits_(splits) {
   for (const char* name : {"q", "k", "v"}) k.declare_param<Ptr<b8>>(name);
   for (const char* name : {"key_lengths", "query_lengths", "table"}) {
     k.declare_param<Ptr<u32>>(name);
@@ -35,12 +53,28 @@ Kit::Kit(KernelBuilder& builder, const FlashProblem& p, std::uint32_t tile_queri
   max_seq_.emplace(k.load_param<u32>("max_seq"));
   if (p.causal) window_.emplace(k.load_param<u32>("window"));
   scale_.emplace(k.load_param<f32>("scale"));
-  const Value<u32> last_block = k.nctaid_x() - 1u;
-  const Value<u32> block = p.causal ? last_block - k.ctaid_x() : k.ctaid_x();
-  first_.emplace(k.mul_lo(block, tile_queries));
+  place_block(tile_queries);
   kv_head_.emplace(p.group == 1 ? k.ctaid_y() : k.ctaid_y() / p.group);
   place_heads();
   place_cache();
+}
+
+void Kit::place_block(std::uint32_t tile_queries) {
+  const Value<u32> blocks = splits_ == 1 ? k.nctaid_x() : k.nctaid_x() / splits_;
+  const Value<u32> last_block = blocks - 1u;
+  block_.emplace(splits_ == 1 ? k.ctaid_x() : k.ctaid_x() / splits_);
+  if (splits_ != 1) part_.emplace(k.ctaid_x() % splits_);
+  const Value<u32> tile = problem.causal ? last_block - *block_ : *block_;
+  first_.emplace(k.mul_lo(tile, tile_queries));
+}
+
+Value<u32> Kit::tile_number() const {
+  const Value<u32> strip = k.mad_lo(k.ctaid_z(), k.nctaid_y(), k.ctaid_y());
+  return k.mad_lo(strip, k.nctaid_x() / splits_, *block_);
+}
+Value<u32> Kit::tiles() const {
+  const Value<u32> strips = k.mul_lo(k.nctaid_z(), k.nctaid_y());
+  return k.mul_lo(strips, k.nctaid_x() / splits_);
 }
 
 Value<u32> Kit::length(const char* name, const Value<u32>& limit) const {
@@ -87,10 +121,9 @@ void Kit::place_cache() {
     table_.emplace(k.load_param<Ptr<u32>>("table") + k.mul_wide(row, width));
     last_page_.emplace(k.load_param<u32>("pages") - 1u);
   } else {
-    const Value<u32> strip =
-        problem.shared_cache ? *kv_head_ : k.mad_lo(row, *kv_heads_, *kv_head_);
+    cache_strip_.emplace(problem.shared_cache ? *kv_head_ : k.mad_lo(row, *kv_heads_, *kv_head_));
     const Value<u64> strip_bytes = k.mul_wide(*max_seq_, cache_pitch());
-    offset.emplace(k.mul_lo(k.convert<u64>(strip), strip_bytes));
+    offset.emplace(k.mul_lo(k.convert<u64>(*cache_strip_), strip_bytes));
   }
   k_cache_.emplace(keys.offset_bytes(*offset));
   v_cache_.emplace(values.offset_bytes(*offset));

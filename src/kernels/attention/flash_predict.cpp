@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "ptx/occupancy.hpp"
 #include "ptxgen/kernels/model/tensor.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -23,7 +25,7 @@ constexpr double kPowers = 16;
 // f32 instructions of a score beside its ex2: maximum, fma, sum, half a conversion.
 constexpr double kScoreInstructions = 3.5;
 
-// Nothing of the family was run on a GPU. Products and weights one after another give 70 % of the
+// Nothing of the family was run on a GPU. Products and weights one after another give 65 % of the
 // peak of an A100 and 44 % of an H100 with head_size 128; FlashAttention-2, whose loop has the same
 // parts, reaches up to 73 % (its paper) and 39 %.
 constexpr ErrorBand kUnproved{0.2, 0.4};
@@ -35,6 +37,8 @@ struct Work {
   std::uint32_t tile_queries = 1, tile_keys = 1;
   double product_seconds = 0;  ///< of a step on an SM of its own
   double shared_bytes = 0;     ///< of a step, through shared memory
+  std::uint32_t splits = 1;
+  double part_bytes = 0;  ///< of a block, with splits
   ptx::BlockNeeds needs;
 };
 
@@ -68,14 +72,18 @@ Steps steps_of(const FlashProblem& p, const Work& work, std::uint32_t sms) {
   std::vector<double> of_tile;
   const std::uint64_t counted = std::min<std::uint64_t>(tiles, kMaxSimulatedBlocks);
   for (std::uint64_t i = 0; i < counted; ++i) {
-    of_tile.push_back(
-        static_cast<double>(block_steps(p, work, (tiles - 1 - i) * work.tile_queries)));
-    steps.all += of_tile.back();
-    steps.longest = std::max(steps.longest, of_tile.back());
+    std::uint64_t left = block_steps(p, work, (tiles - 1 - i) * work.tile_queries);
+    const std::uint64_t each = (left + work.splits - 1) / work.splits;
+    for (std::uint32_t split = 0; split < work.splits; ++split) {
+      of_tile.push_back(static_cast<double>(std::min(each, left)));
+      left -= std::min(each, left);
+      steps.all += of_tile.back();
+    }
+    steps.longest = std::max(steps.longest, static_cast<double>(each));
   }
   steps.all *=
       static_cast<double>(tiles) / static_cast<double>(counted) * static_cast<double>(heads);
-  if (tiles * heads > kMaxSimulatedBlocks) {
+  if (tiles * heads * work.splits > kMaxSimulatedBlocks) {
     steps.busiest = std::max(steps.all / sms, steps.longest);
     return steps;
   }
@@ -100,6 +108,7 @@ std::string_view largest(const FlashTerms& terms) {
       {terms.l2, "l2"},
       {terms.dram, "dram"},
       {terms.latency, "latency"},
+      {terms.merge, "merge"},
       {terms.launch, "launch"}};
   return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
@@ -130,8 +139,13 @@ FlashPrediction predicted(const FlashProblem& p, const LaunchGeometry& geometry,
   const double dram = static_cast<double>(cost.bytes());
   const double written = static_cast<double>(cost.bytes_written) / dram;
   terms.dram = dram / model::mixed(rates, written).gb_per_s * 1e-3;
+  if (work.splits > 1) {
+    // Each part is written and read; in turn a store, the ticket and a load.
+    const double parts = 2 * static_cast<double>(prediction.blocks) * work.part_bytes;
+    terms.merge = parts / model::l2_read_gb_per_s(gpu, rates) * 1e-3 + 3e-3 * rates.latency_ns;
+  }
   prediction.us =
-      terms.launch + rates.latency_ns * 1e-3 +
+      terms.launch + rates.latency_ns * 1e-3 + terms.merge +
       std::max({terms.tensor + terms.exp, terms.shared, terms.latency, terms.l2, terms.dram});
   prediction.bound_by = largest(terms);
   prediction.tflops = static_cast<double>(cost.flops) / prediction.us * 1e-6;
@@ -157,6 +171,30 @@ FlashPrediction predict(const FlashAttentionTensorCore& kernel, const ptx::Gpu& 
   work.needs.threads = FlashAttentionTensorCore::kThreads;
   work.needs.registers = ptx::max_registers(gpu.registers_per_sm, work.needs.threads, 2);
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
+  work.splits = kernel.splits;
+  work.part_bytes = static_cast<double>(kernel.part_bytes());
+  return predicted(p, kernel.geometry(), work, gpu, rates.peak_tflops);
+}
+
+// Both warpgroups read all keys and values from shared memory, their own queries in each step; a
+// tensor copy writes each tile once. Products are at the full rate: added to the weights that gives
+// 58 % of the peak of an H100 for large problems with heads of 128. FlashAttention-3 without the
+// overlap of products and weights within a warpgroup, which has the same parts, reaches 58 to 59 %
+// (its paper, arXiv 2407.08608, ablations: 570 and 582 of 989 TFLOP/s).
+FlashPrediction predict(const FlashAttentionWgmma& kernel, const ptx::Gpu& gpu) {
+  const FlashProblem& p = kernel.problem;
+  const FlashWgmmaTileShape& shape = kernel.shape();
+  const TensorRates rates = tensor_rates(gpu, p.cache);
+  Work work;
+  work.tile_queries = shape.queries;
+  work.tile_keys = shape.keys;
+  const double operations = 4.0 * shape.queries * shape.keys * p.head_size;
+  work.product_seconds = operations / (rates.peak_tflops * 1e12 / gpu.sms);
+  work.shared_bytes = 2.0 * p.head_size *
+                      (shape.queries + 2.0 * (1 + FlashAttentionWgmma::kConsumers) * shape.keys);
+  work.needs.threads = FlashAttentionWgmma::kThreads;
+  work.needs.registers = ptx::max_registers(gpu.registers_per_sm, work.needs.threads, 1);
+  work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
   return predicted(p, kernel.geometry(), work, gpu, rates.peak_tflops);
 }
 
@@ -180,27 +218,71 @@ FlashPrediction predict(const FlashAttention& kernel, const ptx::Gpu& gpu) {
   return predicted(p, kernel.geometry(), work, gpu, 0);
 }
 
-FlashAttentionTensorCore plan_flash(const FlashProblem& problem, const ptx::Gpu& gpu) {
-  const ptx::Target& target = ptx::target(gpu.target);
-  FlashAttentionTensorCore best;
-  best.problem = problem;
+namespace {
+
+/// The fastest of the kernels that it was shown.
+struct Fastest {
+  const ptx::Gpu& gpu;
+  std::optional<FlashPlan> plan = {};
   double us = INFINITY;
-  for (std::size_t tile = 1; tile < std::size(kFlashMmaTiles); ++tile) {
-    FlashAttentionTensorCore kernel = best;
-    kernel.tile = static_cast<FlashMmaTile>(tile);
-    try {
-      check(kernel, target);
-    } catch (const Error&) {
-      continue;  // more than the target, or a thread, has
-    }
+
+  template <class K>
+  void see(const K& kernel) {
     const double predicted = predict(kernel, gpu).us;
-    if (predicted < us) {
-      us = predicted;
-      best = kernel;
+    if (predicted >= us) return;
+    us = predicted;
+    plan = kernel;
+  }
+};
+
+// More than the target, or a thread, has.
+template <class K>
+bool refused(const K& kernel, const ptx::Target& target) {
+  try {
+    check(kernel, target);
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+constexpr std::uint32_t kPlannedSplits[] = {1, 2, 4, 8, 16, 32, 64};
+
+}  // namespace
+
+FlashPlan plan_flash(const FlashProblem& problem, const ptx::Gpu& gpu) {
+  const ptx::Target& target = ptx::target(gpu.target);
+  Fastest fastest{gpu};
+  for (std::size_t tile = 1; tile < std::size(kFlashMmaTiles); ++tile) {
+    FlashAttentionTensorCore kernel{problem, static_cast<FlashMmaTile>(tile)};
+    if (refused(kernel, target)) continue;
+    for (const std::uint32_t splits : kPlannedSplits) {
+      kernel.splits = splits;
+      const std::uint64_t blocks = kernel.geometry().grid.x * problem.heads() * problem.rows;
+      // More than four blocks for each SM only cost.
+      if (splits > 1 && blocks > 4 * std::uint64_t{gpu.sms}) break;
+      fastest.see(kernel);
     }
   }
-  if (us == INFINITY) check(best, target);
-  return best;
+  for (const Word<FlashWgmmaTile>& tile : detail::kFlashWgmmaTileWords) {
+    const FlashAttentionWgmma kernel{problem, tile.value};
+    if (!refused(kernel, target)) fastest.see(kernel);
+  }
+  // None: for the reason of the usual one.
+  if (!fastest.plan) check(FlashAttentionTensorCore{problem}, target);
+  return fastest.plan.value();
+}
+
+std::string to_text(const FlashPlan& plan) {
+  return std::visit(
+      []<class K>(const K& kernel) {
+        std::string text = format_text("{} {}", kernel_name<K>, kernel.shape().name);
+        if constexpr (requires { kernel.splits; }) {
+          if (kernel.splits > 1) text += format_text(", {} splits", kernel.splits);
+        }
+        return text;
+      },
+      plan);
 }
 
 }  // namespace ptxgen::inline v0

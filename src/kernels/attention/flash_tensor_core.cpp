@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/attention/flash_emit.hpp"
+#include "kernels/attention/flash_rows.hpp"
 #include "kernels/parts/block_vote.hpp"
 #include "kernels/parts/packed_rows.hpp"
 #include "kernels/parts/products.hpp"
@@ -45,7 +45,8 @@ using Fragment4 = std::array<Value<b32>, 4>;
 template <class Shape, class E>
 class FlashMmaEmitter {
   using Sums = Accumulator<Shape, f32>;
-  using Pair = typename detail::FragmentRegister<E>::type;
+  using Rows = flash::FragmentRows<E>;
+  using Pair = typename Rows::Pair;
 
  public:
   FlashMmaEmitter(KernelBuilder& k, const FlashAttentionTensorCore& kernel,
@@ -54,7 +55,9 @@ class FlashMmaEmitter {
         p_(kernel.problem),
         tile_(kernel.shape()),
         async_(target.sm >= kAsyncSm),
-        kit_(k, p_, tile_.queries),
+        splits_(kernel.splits),
+        kit_(k, p_, tile_.queries, splits_),
+        workspace_(workspace_param(k)),
         thread_(k.tid_x()),
         lane_(thread_ & 31u),
         warp_row_(k.mul_lo(thread_ >> 5u, tile_.warp_queries())),
@@ -63,11 +66,11 @@ class FlashMmaEmitter {
         q_fragments_(at(memory_, warp_row_ + (lane_ & 15u), lane_ >> 4u)),
         k_fragments_(keys_place()),
         v_fragments_(at(ring_.offset_bytes(tile_bytes()), lane_ & 15u, lane_ >> 4u)),
-        factor_(kit_.factor()) {}
+        rows_(kit_, {2 * tiles(), key_tiles(), async_}, lane_, warp_row_, kit_.factor()) {}
 
   void emit() {
     start();
-    const flash::KeyRange block = kit_.range_of(kit_.first(), tile_.queries, tile_.keys);
+    const flash::KeyRange block = part_of(kit_.range_of(kit_.first(), tile_.queries, tile_.keys));
     k_.if_(kit_.first() < kit_.queries(), [&] { load_queries(); });
     common_.emplace(kit_.common_range(kit_.first() + warp_row_, tile_.warp_queries()));
     auto base = k_.var(block.begin);
@@ -91,10 +94,63 @@ class FlashMmaEmitter {
       use(0);
       k_.if_(more(), [&] { use(1); });
     });
-    store();
+    if (splits_ == 1) {
+      rows_.store(output());
+    } else {
+      k_.if_(add_part(), [&] { store_merged(); });
+    }
   }
 
  private:
+  [[nodiscard]] static Ptr<b8> workspace_param(KernelBuilder& k) {
+    k.declare_param<Ptr<b8>>("workspace");
+    return k.load_param<Ptr<b8>>("workspace");
+  }
+  // The block's part of the keys: steps in equal numbers, the last ones fewer or none.
+  [[nodiscard]] flash::KeyRange part_of(const flash::KeyRange& all) const {
+    if (splits_ == 1) return all;
+    const Value<u32> steps = (all.end - all.begin + (tile_.keys - 1)) / tile_.keys;
+    const Value<u32> each = k_.mul_lo((steps + (splits_ - 1)) / splits_, tile_.keys);
+    const Value<u32> begin = k_.min(k_.mad_lo(kit_.part(), each, all.begin), all.end);
+    return {begin, k_.min(begin + each, all.end)};
+  }
+  // Where the parts of the block's queries are.
+  [[nodiscard]] Ptr<b8> first_part() const {
+    const Value<u64> tickets =
+        (k_.mul_wide(kit_.tiles(), 4u) + std::uint64_t{15}) & ~std::uint64_t{15};
+    const Value<u64> before = k_.mul_wide(kit_.tile_number(), splits_ * part_bytes());
+    const Ptr<b8> parts = workspace_.offset_bytes(tickets + before);
+    return parts.offset_bytes(k_.mul_wide(thread_, 16u));
+  }
+  [[nodiscard]] static constexpr std::uint32_t pitch() {
+    return 16 * FlashAttentionTensorCore::kThreads;
+  }
+  [[nodiscard]] std::uint32_t part_bytes() const { return rows_.state_vectors() * pitch(); }
+  // Stores the block's state; whether it is the last of its queries to arrive, the same for all
+  // threads. Leaves the ticket 0.
+  [[nodiscard]] Pred add_part() const {
+    const Ptr<b8> mine = first_part().offset_bytes(k_.mul_wide(kit_.part(), part_bytes()));
+    rows_.save(mine, pitch(), output());
+    k_.bar_sync();
+    auto last = k_.var<u32>(0u);
+    k_.if_(thread_ == 0u, [&] {
+      const Ptr<u32> ticket = workspace_.template cast<u32>() + kit_.tile_number();
+      const std::uint32_t limit = splits_ - 1;
+      const Value<u32> before = k_.atom_inc(ticket, limit, Atomic{Order::acq_rel, Scope::gpu});
+      last = one_if(k_, before == limit);
+    });
+    return block_any(k_, last != 0u);
+  }
+  // All states in the order of their keys.
+  void store_merged() const {
+    rows_.restart(output());
+    auto from = k_.var(first_part());
+    k_.for_(0u, splits_, 1u, [&] {
+      rows_.merge(from.view(), pitch(), output());
+      from += part_bytes();
+    });
+    rows_.store(output());
+  }
   [[nodiscard]] std::uint32_t tiles() const { return tile_.warp_queries() / 16; }
   [[nodiscard]] std::uint32_t key_tiles() const { return tile_.keys / 8; }
   [[nodiscard]] std::uint32_t tile_bytes() const { return tile_.keys * pitch_of(p_); }
@@ -114,18 +170,10 @@ class FlashMmaEmitter {
   }
 
   void start() {
-    for (std::uint32_t i = 0; i < 2 * tiles(); ++i) {
-      peaks_.push_back(k_.var<f32>(-flash::kInf));
-      sums_.push_back(k_.var<f32>(0.0f));
-    }
+    rows_.start();
     for (std::uint32_t i = 0; i < tiles() * p_.head_size / 8; ++i) outputs_.emplace_back(k_);
   }
 
-  // Row 2 t + h of the thread is row lane / 4 + 8 h of tile t of the warp.
-  [[nodiscard]] Value<u32> query_of(std::uint32_t row) const {
-    const Value<u32> first = kit_.first() + warp_row_;
-    return first + (lane_ >> 2u) + 8 * row;
-  }
   // 16 bytes of each lane of eight; some of the last are beyond the row.
   [[nodiscard]] std::uint32_t chunks() const { return p_.head_size / kChunk; }
   void for_each_chunk(const std::function<void(std::uint32_t)>& copy) const {
@@ -179,13 +227,6 @@ class FlashMmaEmitter {
     const auto words = k_.template ld<4>(from.template cast<u32>());
     return {words.begin(), words.end()};
   }
-  // Rounded to the type of the factors.
-  [[nodiscard]] Value<Pair> pair(const Value<f32>& low, const Value<f32>& high) const {
-    if (async_) return k_.template cvt2<Pair>(high, low, Convert{Rounding::rn});
-    const Value<E> lower = k_.template cvt<E>(low, Rounding::rn);
-    return k_.template pack<Pair>(lower, k_.template cvt<E>(high, Rounding::rn));
-  }
-
   [[nodiscard]] Value<u32> copy_row_number() const { return thread_ / kCopyLanes; }
   [[nodiscard]] Ptr<b8, Shared> copy_place(const Ptr<b8, Shared>& to) const {
     return at(to, copy_row_number(), thread_ & (kCopyLanes - 1));
@@ -214,8 +255,8 @@ class FlashMmaEmitter {
     const std::vector<PackedUnit> loaded = rows.load(row);
     for (std::uint32_t i = 0; i < units; ++i) {
       const std::vector<Value<f32>> values = rows.values(loaded[i]);
-      const Value<Pair> low = pair(values[0], values[1]);
-      const Value<Pair> high = pair(values[2], values[3]);
+      const Value<Pair> low = flash::rounded_pair<E>(k_, values[0], values[1], async_);
+      const Value<Pair> high = flash::rounded_pair<E>(k_, values[2], values[3], async_);
       const auto store = [&] {
         const Ptr<b8, Shared> place = to.offset_bytes(lane << 3u).offset_bytes(i * kCopyLanes * 8);
         k_.st(place.template cast<b32>(),
@@ -254,8 +295,12 @@ class FlashMmaEmitter {
   void step(const Var<u32>& base, std::uint32_t stage) {
     std::vector<Sums> scores = score(k_fragments_.offset_bytes(stage * stage_bytes()));
     const Pred early = base < common_->begin;
-    k_.if_(early | (base + tile_.keys > common_->end), [&] { mask(base, scores); });
-    const std::vector<Fragment4> weights = weigh(scores);
+    // Row 2 t + h of the thread is row lane / 4 + 8 h of tile t of the warp.
+    const typename Rows::ScoreOf score_of = [&](std::uint32_t row, std::uint32_t j) {
+      return variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
+    };
+    k_.if_(early | (base + tile_.keys > common_->end), [&] { rows_.mask(base, score_of); });
+    const std::vector<Fragment4> weights = fragments(rows_.weigh(score_of, output()));
     add_values(weights, v_fragments_.offset_bytes(stage * stage_bytes()));
   }
 
@@ -282,52 +327,8 @@ class FlashMmaEmitter {
     return scores;
   }
 
-  // -inf for keys outside of their query's range. A thread has keys 2 (lane % 4) and the next one
-  // of each 8. Ranges are computed anew: registers are scarcer than these steps are frequent.
-  void mask(const Var<u32>& base, const std::vector<Sums>& scores) {
-    const Value<u32> first = base + ((lane_ & 3u) << 1u);
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      const flash::KeyRange range = kit_.range(query_of(row));
-      const Value<u32> count = range.end - range.begin;
-      const Value<u32> before = first - range.begin;
-      for (std::uint32_t j = 0; j < 2 * key_tiles(); ++j) {
-        const Pred outside = before + (j / 2 * 8 + j % 2) >= count;
-        Var<f32> score = variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
-        k_.guarded(outside, [&] { score = -flash::kInf; });
-      }
-    }
-  }
-
-  // Raises the states to the step's largest scores. The weights as left factors: four registers
-  // for each 16 queries and 16 keys.
-  [[nodiscard]] std::vector<Fragment4> weigh(const std::vector<Sums>& scores) {
-    std::vector<Value<f32>> peaks, factors;
-    std::optional<Pred> rises;
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      peaks.push_back(peak_of(scores, row));
-      const Pred higher = peaks[row] > peaks_[row];
-      rises.emplace(rises ? *rises | higher : higher);
-    }
-    std::vector<Value<f32>> negated;
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      // Both are -inf until a key counts.
-      negated.push_back(k_.selp(0.0f, k_.neg(peaks[row]), peaks[row] == -flash::kInf));
-    }
-    // A factor of 1 changes nothing, so the warp skips it when no maximum rises.
-    k_.if_(k_.vote_any(*rises), [&] {
-      for (std::uint32_t row = 0; row < 2 * tiles(); ++row) raise(row, peaks[row], negated[row]);
-    });
-    std::vector<Value<Pair>> pairs;  // of each row, the keys of each 8
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      for (std::uint32_t j = 0; j < key_tiles(); ++j) {
-        const Sums& sums = scores[row / 2 * key_tiles() + j];
-        const Value<f32> low = weight(variable(sums, row % 2 * 2), negated[row]);
-        const Value<f32> high = weight(variable(sums, row % 2 * 2 + 1), negated[row]);
-        sums_[row] += low;
-        sums_[row] += high;
-        pairs.push_back(pair(low, high));
-      }
-    }
+  // Weights as left factors: four registers for each 16 queries and 16 keys.
+  [[nodiscard]] std::vector<Fragment4> fragments(const std::vector<Value<Pair>>& pairs) const {
     std::vector<Fragment4> weights;
     for (std::uint32_t t = 0; t < tiles(); ++t) {
       for (std::uint32_t j = 0; j < key_tiles(); j += 2) {
@@ -339,33 +340,10 @@ class FlashMmaEmitter {
     }
     return weights;
   }
-  // The larger of the state's maximum and the step's, in exponents of 2. The factor is positive.
-  [[nodiscard]] Value<f32> peak_of(const std::vector<Sums>& scores, std::uint32_t row) {
-    const auto score = [&](std::uint32_t j) {
-      return variable(scores[row / 2 * key_tiles() + j / 2], row % 2 * 2 + j % 2);
+  [[nodiscard]] typename Rows::OutputOf output() const {
+    return [this](std::uint32_t row, std::uint32_t n, std::uint32_t e) {
+      return variable(outputs_[row / 2 * (p_.head_size / 8) + n], row % 2 * 2 + e);
     };
-    Value<f32> peak = k_.max(score(0), score(1));
-    for (std::uint32_t j = 2; j < 2 * key_tiles(); ++j) peak.rebind(k_.max(peak, score(j)));
-    for (const std::uint32_t distance : {1u, 2u}) {
-      const Value<f32> other = k_.shfl_bfly(peak, distance);
-      peak.rebind(k_.max(peak, other));
-    }
-    return k_.max(peak * factor_, peaks_[row]);
-  }
-  void raise(std::uint32_t row, const Value<f32>& peak, const Value<f32>& negated) {
-    const Value<f32> factor = exp2(peaks_[row] + negated, kit_.accuracy());
-    peaks_[row] = peak;
-    sums_[row] *= factor;
-    for (std::uint32_t n = 0; n < p_.head_size / 8; ++n) {
-      for (std::uint32_t e = 0; e < 2; ++e) output(row, n, e) *= factor;
-    }
-  }
-  [[nodiscard]] Value<f32> weight(const Var<f32>& score, const Value<f32>& negated) {
-    return exp2(k_.fma(score, factor_, negated), kit_.accuracy());
-  }
-  // Element 8 n + 2 (lane % 4) + e of the thread's row.
-  [[nodiscard]] Var<f32> output(std::uint32_t row, std::uint32_t n, std::uint32_t e) const {
-    return variable(outputs_[row / 2 * (p_.head_size / 8) + n], row % 2 * 2 + e);
   }
 
   void add_values(const std::vector<Fragment4>& weights, const Ptr<b8, Shared>& values) {
@@ -384,42 +362,18 @@ class FlashMmaEmitter {
     }
   }
 
-  void store() {
-    const std::uint32_t element = bytes(p_.type);
-    const Value<u64> column = k_.mul_wide(lane_ & 3u, 2 * element);
-    for (std::uint32_t row = 0; row < 2 * tiles(); ++row) {
-      Value<f32> sum = sums_[row].read();
-      for (const std::uint32_t distance : {1u, 2u}) {
-        const Value<f32> other = k_.shfl_bfly(sum, distance);
-        sum.rebind(sum + other);
-      }
-      const Value<u32> query = query_of(row);
-      const Pred exists = query < kit_.queries();
-      k_.if_(query < kit_.all_queries(), [&] {
-        const Ptr<b8> to = kit_.out_row(query).offset_bytes(column);
-        for (std::uint32_t n = 0; n < p_.head_size / 8; ++n) {
-          std::vector<Value<f32>> results;
-          for (std::uint32_t e = 0; e < 2; ++e) {
-            const Value<f32> mean = kit_.quotient(output(row, n, e).read(), sum);
-            results.push_back(k_.selp(mean, 0.0f, exists));
-          }
-          store_floats(k_, to.offset_bytes(8 * n * element), p_.type, results);
-        }
-      });
-    }
-  }
-
   KernelBuilder& k_;
   const FlashProblem& p_;
   const FlashMmaTileShape& tile_;
   bool async_;
+  std::uint32_t splits_;
   flash::Kit kit_;
+  Ptr<b8> workspace_;
   Value<u32> thread_, lane_, warp_row_;
   Ptr<b8, Shared> memory_, ring_;  ///< queries; stages of keys, then values
   Ptr<b8, Shared> q_fragments_, k_fragments_, v_fragments_;  ///< addresses of the lane
-  Value<f32> factor_;
+  Rows rows_;
   std::optional<flash::KeyRange> common_;  ///< that all queries of the warp attend
-  std::vector<Var<f32>> peaks_, sums_;
   std::vector<Sums> outputs_;
 };
 
@@ -434,6 +388,18 @@ const FlashMmaTileShape& FlashAttentionTensorCore::shape() const noexcept {
 
 std::uint32_t FlashAttentionTensorCore::shared_bytes() const noexcept {
   return bytes_of(problem, shape());
+}
+
+std::uint64_t FlashAttentionTensorCore::part_bytes() const noexcept {
+  const std::uint64_t rows = shape().warp_queries() / 8;
+  return kThreads * rows * (2 + problem.head_size / 4) * 4;
+}
+
+WorkspaceNeed Describe<FlashAttentionTensorCore>::workspace(const K& spec) {
+  if (spec.splits == 1) return {};
+  const std::uint64_t tiles = spec.problem.rows * spec.problem.heads() *
+                              ((spec.problem.queries - 1) / spec.shape().queries + 1);
+  return {(4 * tiles + 15) / 16 * 16, tiles * spec.splits * spec.part_bytes()};
 }
 
 void check(const FlashAttentionTensorCore& kernel, const ptx::Target& target) {
@@ -492,27 +458,19 @@ BuiltKernel FlashAttentionTensorCore::build(const ptx::Target& target) const {
 LaunchGeometry FlashAttentionTensorCore::geometry() const {
   LaunchGeometry geometry =
       flash::grid_of(kernel_name<FlashAttentionTensorCore>, problem, shape().queries, kThreads);
+  geometry.grid.x *= splits;
   geometry.dynamic_shared_bytes = shared_bytes();
   return geometry;
 }
 
-// Both products have the errors of tensor cores; weights are rounded to the type of the cache, and
-// q is if it has another one. Weights of f16 below 2^-14 have an absolute error.
 void Describe<FlashAttentionTensorCore>::reference(const FlashAttentionTensorCore& spec,
                                                    HostOperands& host) {
   const FlashProblem& p = spec.problem;
-  const double exp2 =
-      2 * math_bound("exp2", p.precise ? Accuracy::Precise : Accuracy::Approximate).ulp;
-  const bool half = p.cache == ElementType::f16;
-  const double rounding = half ? 0x1p-11 / 0x1p-24 : 0x1p-9 / 0x1p-24;
-  const double steps = std::ceil(static_cast<double>(p.keys) / spec.shape().keys) + 1;
-  detail::FlashRoundings roundings;
-  roundings.score = tensor_core_error(p.head_size) / 0x1p-24 + 8;
-  if (p.type != p.cache) roundings.score += rounding;
-  roundings.sum = tensor_core_error(p.keys) / 0x1p-24 + 2 * (steps * (exp2 + 2) + exp2) + rounding +
-                  p.keys / 4.0 + 12;
-  roundings.weight = half ? 0.5 : 0;
-  detail::flash_reference(p, roundings, host);
+  detail::flash_reference(
+      p,
+      flash::tensor_roundings(p, spec.shape().keys, tensor_core_error(p.head_size),
+                              tensor_core_error(p.keys)),
+      host);
 }
 
 }  // namespace ptxgen::inline v0

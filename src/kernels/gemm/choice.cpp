@@ -44,6 +44,7 @@ GemmProblem aligned(GemmProblem problem, const GemmOperands& at) noexcept {
 /// Whether a GEMV has these types: any floats beside weights in blocks, else f32 or the weights'.
 bool gemv_types(const GemmProblem& p) {
   const ElementType weights = p.type_b();
+  if (weights == ElementType::e4m3) return false;
   const auto fits = [&](ElementType type) { return type == ElementType::f32 || type == weights; };
   return info(weights).block_values != 1 || (fits(p.type) && fits(p.c));
 }
@@ -247,7 +248,13 @@ LaunchGeometry Describe<GemmProblem>::geometry(const GemmProblem& problem, const
 
 ErrorBound Describe<GemmProblem>::bound(const GemmProblem& problem) {
   const double chain = (static_cast<double>(problem.k) + 64) * 0x1p-24;
-  const double tensor_cores = tensor_core_error(problem.k) + detail::b_rounding(problem);
+  const std::uint64_t k = problem.k;
+  const double cores = problem.type == ElementType::e4m3
+                           ? std::max(eight_bit_error(k), warpgroup_eight_bit_error(k))
+                           : tensor_core_error(k);
+  // With the sums of divided tiles.
+  const double tensor_cores =
+      cores + detail::b_rounding(problem) + static_cast<double>(k / 64 + 64) * 0x1p-24;
   return detail::gemm_bound(problem, std::max(chain, tensor_cores));
 }
 

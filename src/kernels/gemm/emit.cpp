@@ -99,7 +99,7 @@ void store_outputs(Kit& kit, const Value<u32>& row, const Value<u32>& column,
 }
 
 void store_strip(Kit& kit, const Ptr<f32, Shared>& sums, std::uint32_t columns, std::uint32_t pitch,
-                 const Value<u32>& row, const Value<u32>& column) {
+                 const Value<u32>& row, const Value<u32>& column, const std::optional<Pred>& only) {
   KernelBuilder& k = kit.k;
   const std::uint32_t together = outputs_together(kit.problem);
   const std::uint32_t per_row = columns / together;
@@ -110,7 +110,8 @@ void store_strip(Kit& kit, const Ptr<f32, Shared>& sums, std::uint32_t columns, 
     const Value<u32> c_row = row + down;
     const Value<u32> c_column = column + across;
     const Pred in_rows = c_row < kit.m;
-    k.if_(in_rows & (c_column < kit.problem.n), [&] {
+    const Pred inside = in_rows & (c_column < kit.problem.n);
+    k.if_(only ? inside & *only : inside, [&] {
       const Ptr<f32, Shared> from = sums + k.mad_lo(down, pitch, across);
       const Floats values = load_floats(k, from.cast<b8>(), ElementType::f32, together);
       store_outputs(kit, c_row, c_column, values.whole);

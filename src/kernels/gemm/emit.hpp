@@ -37,9 +37,11 @@ enum class WorkspaceUse : std::uint8_t { None, Declared, Used };
 void store_outputs(Kit& kit, const Value<u32>& row, const Value<u32>& column,
                    const std::vector<Value<f32>>& sums);
 /// The same of 16 rows of `columns` sums that a warp has in shared memory, rows `pitch` apart, from
-/// output (row, column) on; what is outside C is left out. By all lanes.
+/// output (row, column) on; what is outside C is left out. By all lanes, which store if `only` is
+/// true.
 void store_strip(Kit& kit, const Ptr<f32, Shared>& sums, std::uint32_t columns, std::uint32_t pitch,
-                 const Value<u32>& row, const Value<u32>& column);
+                 const Value<u32>& row, const Value<u32>& column,
+                 const std::optional<Pred>& only = std::nullopt);
 
 /// Blocks of the grid's x and y for outputs in tiles of `tile` x `tile`; y strides over the rest.
 [[nodiscard]] LaunchGeometry square_geometry(const GemmProblem& problem, std::uint32_t tile);

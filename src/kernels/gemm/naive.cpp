@@ -53,6 +53,7 @@ void emit_output(gemm::Kit& kit, const Value<u32>& row, const Value<u32>& column
 
 BuiltKernel GemmNaive::build(const ptx::Target& target) const {
   check(problem);
+  detail::refuse_eight_bits(problem, kernel_name<GemmNaive>);
   KernelBuilder k(kernel_name<GemmNaive>, target.name);
   k.required_threads(kTile, kTile);
   k.contract(Contract::Forbid);

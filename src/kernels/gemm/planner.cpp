@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <stdexcept>
 
 #include "kernels/parts/products.hpp"
 #include "ptxgen/kernels/model/tensor.hpp"
@@ -29,14 +31,16 @@ long step_of(const GemmCandidate& candidate) {
 
 // Sums are shared only where tiles alone leave SMs idle.
 bool fits(const GemmMma& kernel, const ptx::Gpu& gpu) {
-  const std::uint32_t step = kernel.shape().k * kernel.splits;
+  const std::uint32_t step = kernel.step() * kernel.splits;
   const bool divides =
       kernel.splits == 1 || (kernel.problem.k % step == 0 && kernel.tiles() < 2u * gpu.sms);
   const GemmProblem& p = kernel.problem;
-  const bool converts = !kernel.converts_b() || (p.transpose_b && p.k % kernel.shape().k == 0);
+  const bool converts = !kernel.converts_b() || (p.transpose_b && p.k % kernel.step() == 0);
   // There the code has two stages whatever is asked for.
+  const bool adjacent = p.type != ElementType::e4m3 || (!p.transpose_a && p.transpose_b);
   const bool one_of_all = ptx::sm_of(gpu) >= kAsyncSm || kernel.stages == 2;
-  return divides && converts && one_of_all && kernel.shared_bytes() <= gpu.shared_per_block;
+  return divides && converts && adjacent && one_of_all &&
+         kernel.shared_bytes() <= gpu.shared_per_block;
 }
 
 template <class Kernel>
@@ -48,11 +52,24 @@ void add(std::vector<GemmCandidate>& all, const Kernel& kernel, const ptx::Gpu& 
   all.push_back(std::move(candidate));
 }
 
+// The same with as many blocks as are on the GPU at a time, which divide the tiles of the last
+// wave.
+std::optional<GemmMma> with_blocks(GemmMma kernel, const ptx::Gpu& gpu) {
+  const std::uint32_t unit = kernel.stages * kernel.step();
+  if (kernel.splits != 1 || kernel.problem.batch != 1 || kernel.problem.k % unit != 0) return {};
+  const std::uint32_t resident = predict(kernel, gpu).blocks_per_sm;
+  kernel.blocks = std::min(GemmMma::kMaxBlocks, gpu.sms * resident);
+  const std::uint64_t units = std::uint64_t{2} * kernel.blocks * (kernel.problem.k / unit);
+  const bool divides = kernel.tiles() % kernel.blocks != 0 && units >> 32 == 0;
+  return divides ? std::optional(kernel) : std::nullopt;
+}
+
 // As many stages as fit; clusters first, which read less from the L2; persistent blocks where there
 // is more than a tile for each.
 void add_wgmma(std::vector<GemmCandidate>& all, const GemmProblem& problem, const ptx::Gpu& gpu) {
+  const ptx::Target& target = ptx::target(gpu.target);
   // Where the smallest plan is refused, it is for the problem or the target.
-  if (!serves(GemmWgmma{problem, WgmmaTile::t128x128x64, 2}, ptx::target(gpu.target))) return;
+  if (!serves(GemmWgmma{problem, WgmmaTile::t128x128x64, 2}, target)) return;
   for (const Word<WgmmaTile>& tile : detail::kWgmmaTileWords) {
     for (std::uint32_t stages = 6; stages >= 3; --stages) {
       for (const std::uint32_t cluster : {2u, 1u}) {
@@ -61,12 +78,19 @@ void add_wgmma(std::vector<GemmCandidate>& all, const GemmProblem& problem, cons
         add(all, kernel, gpu);
         kernel.blocks = gpu.sms / cluster * cluster;
         const bool whole_rounds = kernel.steps() % stages == 0;
-        if (problem.batch == 1 && kernel.tiles() > kernel.blocks && whole_rounds) {
-          add(all, kernel, gpu);
-        }
+        if (problem.batch != 1 || !whole_rounds) continue;
+        if (kernel.tiles() > kernel.blocks) add(all, kernel, gpu);
+        kernel.stream_k = true;
+        if (kernel.tiles() % kernel.blocks != 0 && serves(kernel, target)) add(all, kernel, gpu);
       }
     }
   }
+}
+
+// No kernel has the problem: its layout, or the GPU.
+[[noreturn]] void refuse_eight_bits(const GemmProblem& problem, const ptx::Gpu& gpu) {
+  check(GemmMma{problem, GemmTile::t32x32x32, 2}, ptx::target(gpu.target));
+  throw std::logic_error("a product of e4m3 has no plan");
 }
 
 }  // namespace
@@ -80,15 +104,19 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
     for (const std::uint32_t stages : kStages) {
       for (const std::uint32_t splits : kSplits) {
         const GemmMma kernel{problem, static_cast<GemmTile>(tile), stages, splits};
-        if (fits(kernel, gpu)) add(all, kernel, gpu);
+        if (!fits(kernel, gpu)) continue;
+        add(all, kernel, gpu);
+        if (const auto divided = with_blocks(kernel, gpu)) add(all, *divided, gpu);
       }
     }
   }
   add_wgmma(all, problem, gpu);
+  const bool eight_bits = problem.type == ElementType::e4m3;
   for (const Word<std::uint32_t>& tile : kGemmSquareTiles) {
-    add(all, GemmTiled{problem, tile.value}, gpu);
+    if (!eight_bits) add(all, GemmTiled{problem, tile.value}, gpu);
   }
-  add(all, GemmNaive{problem}, gpu);
+  if (!eight_bits) add(all, GemmNaive{problem}, gpu);
+  if (all.empty()) refuse_eight_bits(problem, gpu);
   std::stable_sort(all.begin(), all.end(), [](const GemmCandidate& a, const GemmCandidate& b) {
     const long first = step_of(a);
     const long second = step_of(b);
@@ -100,6 +128,7 @@ std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem, const ptx
 std::string to_text(const GemmKernel& kernel) {
   if (const auto* mma = std::get_if<GemmMma>(&kernel)) {
     const std::string plan = format_text("gemm_mma {}, {} stages", mma->shape().name, mma->stages);
+    if (mma->blocks != 0) return format_text("{}, {} blocks that divide tiles", plan, mma->blocks);
     return mma->splits == 1 ? plan : format_text("{}, {} splits", plan, mma->splits);
   }
   if (const auto* tiled = std::get_if<GemmTiled>(&kernel)) {
@@ -109,6 +138,7 @@ std::string to_text(const GemmKernel& kernel) {
     std::string plan = format_text("gemm_wgmma {}, {} stages", wgmma->shape().name, wgmma->stages);
     if (wgmma->cluster != 1) plan += format_text(", clusters of {}", wgmma->cluster);
     if (wgmma->blocks != 0) plan += format_text(", {} blocks", wgmma->blocks);
+    if (wgmma->stream_k) plan += " that divide tiles";
     return plan;
   }
   return "gemm_naive";

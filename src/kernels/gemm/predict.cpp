@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "kernels/gemm/staged_operand.hpp"
+#include "kernels/gemm/tile_division.hpp"
 #include "kernels/model/law.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/kernels/gemm/planner.hpp"
@@ -41,12 +43,15 @@ double tiles_of(std::uint32_t outputs, std::uint32_t tile) {
 struct Work {
   double tiles_m = 1, tiles_n = 1;
   double tile_m = 1, tile_n = 1;
-  double terms = 1;           ///< of a sum, with those that fill the last step
-  double steps = 1;           ///< one after another
-  double shared_bytes = 0;    ///< of a block, through shared memory
-  double splits = 1;          ///< blocks that share a tile
-  double cluster = 1;         ///< blocks that share columns of B by multicast
-  double workers = 0;         ///< blocks that compute all tiles; 0: a block for each
+  double terms = 1;         ///< of a sum, with those that fill the last step
+  double steps = 1;         ///< one after another
+  double shared_bytes = 0;  ///< of a block, through shared memory
+  double splits = 1;        ///< blocks that share a tile
+  double cluster = 1;       ///< blocks that share columns of B by multicast
+  double workers = 0;       ///< blocks that compute all tiles; 0: a block for each
+  /// How they divide the tiles, if they do; seconds of the fix-up in which nothing is multiplied.
+  std::optional<gemm::TileShares> shares;
+  double fix_seconds = 0;
   double output_seconds = 0;  ///< of a tile's outputs, where no other block multiplies meanwhile
   double ahead = 1;           ///< steps that are on their way
   double pass_seconds = 0;    ///< arithmetic of one tile on an SM of its own
@@ -55,9 +60,9 @@ struct Work {
 
 std::string_view largest(const GemmTerms& terms) {
   const std::pair<double, std::string_view> all[] = {
-      {terms.tensor, "tensor"},  {terms.dram, "dram"},       {terms.l2, "l2"},
-      {terms.shared, "shared"},  {terms.latency, "latency"}, {terms.launch, "launch"},
-      {terms.outputs, "outputs"}};
+      {terms.tensor, "tensor"},   {terms.dram, "dram"},          {terms.l2, "l2"},
+      {terms.shared, "shared"},   {terms.latency, "latency"},    {terms.launch, "launch"},
+      {terms.outputs, "outputs"}, {terms.reduction, "reduction"}};
   return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
@@ -76,11 +81,27 @@ double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates)
   return static_cast<double>(cost.bytes()) + (kept ? 0 : b * (groups - 1));
 }
 
+// Bytes of sums of f32 of a block's tile.
+double sum_bytes(const Work& work) { return 4 * work.tile_m * work.tile_n; }
+
+// Tiles of the SM that has the most.
+double busiest(const GemmProblem& p, const Work& work, double blocks, const ptx::Gpu& gpu) {
+  if (!work.shares) return std::ceil(blocks / (work.workers == 0 ? gpu.sms : work.workers));
+  return work.shares->largest() * std::ceil(work.workers * p.batch / gpu.sms);
+}
+
+// Bytes of partial sums, stored and read again: all of splits; of stream-K about one part for each
+// block, since that which is first of its tile stays in registers.
+double partial_bytes(const GemmProblem& p, const Work& work, double blocks) {
+  if (work.shares) return 2 * work.workers * p.batch * sum_bytes(work);
+  return work.splits == 1 ? 0 : 2 * blocks * sum_bytes(work);
+}
+
 GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu& gpu,
                          double peak_tflops) {
   const GpuRates rates = rates_of(gpu);
   const double blocks = work.tiles_m * work.tiles_n * p.batch * work.splits;
-  const double on_busiest = std::ceil(blocks / (work.workers == 0 ? gpu.sms : work.workers));
+  const double on_busiest = busiest(p, work, blocks, gpu);
   // Under products an SM has the clock at which their rate is counted.
   const bool products = peak_tflops != 0 && gpu.tensor.clock_mhz != 0;
   const double clock = (products ? gpu.tensor.clock_mhz : gpu.clock_mhz) * 1e6;
@@ -94,22 +115,28 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   terms.shared = on_busiest * work.shared_bytes / model::kSharedBytesPerClock / clock * 1e6;
   const double each = (rates.hit_ns - rates.start_ns) * 1e-3;  // of a load from the L2
   const double resident = std::min<double>(prediction.blocks_per_sm, on_busiest);
-  terms.latency =
-      std::ceil(on_busiest / resident) * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
+  const double one_after_another =
+      work.shares ? on_busiest / resident : std::ceil(on_busiest / resident);
+  terms.latency = one_after_another * (work.steps / work.ahead * each + rates.latency_ns * 1e-3);
   const double term_bytes =
       work.tile_m * bytes(p.type) + work.tile_n / work.cluster * value_bytes_b(p);
-  terms.l2 = blocks * term_bytes * work.terms / model::l2_read_gb_per_s(gpu, rates) * 1e-3;
+  const double parts = partial_bytes(p, work, blocks);
+  const double l2_bytes = blocks * term_bytes * work.terms + (work.shares ? parts : 0);
+  terms.l2 = l2_bytes / model::l2_read_gb_per_s(gpu, rates) * 1e-3;
   const KernelCost cost = detail::gemm_cost(p);
   const double written = static_cast<double>(cost.bytes_written);
   const double dram = dram_bytes(p, work, rates);
   terms.dram = dram / model::mixed(rates, written / dram).gb_per_s * 1e-3;
-  // Partial sums of f32, stored and read again, and a ticket.
-  const double parts = work.splits == 1 ? 0 : 8 * blocks * work.tile_m * work.tile_n;
-  const double reduction = parts == 0 ? 0 : parts / rates.l2_gb_per_s * 1e-3 + kTicketUs;
+  // Partial sums of splits come after all products, those of stream-K beside them.
+  if (work.shares) {
+    terms.reduction = work.fix_seconds * 1e6;
+  } else if (parts != 0) {
+    terms.reduction = parts / rates.l2_gb_per_s * 1e-3 + kTicketUs;
+  }
   // The first copies of a block are before its first product. Shares of tensor cores were measured
   // of whole kernels, whose copies ran beside, so the largest term is the time.
   terms.outputs = (work.workers == 0 ? on_busiest : 1) * work.output_seconds * 1e6;
-  prediction.us = terms.launch + rates.latency_ns * 1e-3 + reduction + terms.outputs +
+  prediction.us = terms.launch + rates.latency_ns * 1e-3 + terms.reduction + terms.outputs +
                   std::max({terms.tensor, terms.shared, terms.latency, terms.l2, terms.dram});
   prediction.bound_by = largest(terms);
   prediction.tflops = static_cast<double>(cost.flops) / prediction.us * 1e-6;
@@ -118,8 +145,50 @@ GemmPrediction predicted(const GemmProblem& p, const Work& work, const ptx::Gpu&
   return prediction;
 }
 
+/// What blocks that divide tiles do besides: a block stores one part, and loads those of others of
+/// the tile that it completes, from and to the L2 at 64 bytes a clock, with a ticket each.
+struct FixUp {
+  double store, load;  ///< seconds
+  bool last;           ///< no whole tiles follow
+};
+FixUp fix_up(const Work& work, const ptx::Gpu& gpu) {
+  const double part = sum_bytes(work) / kStoredBytesPerClock / (gpu.clock_mhz * 1e6);
+  const double others = static_cast<double>(work.shares->parts()) - 1;
+  return {part, others * part, work.shares->divided() == work.shares->tiles};
+}
+
 double terms_of(std::uint32_t k, std::uint32_t step) {
   return static_cast<double>((k - 1) / step + 1) * step;
+}
+
+// Blocks of an SM reach their fix-ups at times that are not known. While one is in it the others
+// multiply; if all are, none does: the mean of both is taken.
+void divide(Work& work, const GemmMma& kernel, const ptx::Gpu& gpu) {
+  const std::uint32_t unit = kernel.stages * kernel.step();
+  work.workers = kernel.blocks;
+  work.shares = {kernel.tiles() / kernel.problem.batch, kernel.blocks, kernel.problem.k / unit};
+  const FixUp fix = fix_up(work, gpu);
+  const double resident = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
+  const double all = resident * (fix.store + fix.load) + kTicketUs * 1e-6;
+  work.fix_seconds = resident == 1 || fix.last ? all : all / 2;
+}
+
+// A warpgroup in its fix-up stops the other one once the ring is `stages` steps ahead of it; each
+// has a half of the sums, and two fix-ups with a half of the ticket's time each.
+void divide(Work& work, const GemmWgmma& kernel, const ptx::Gpu& gpu) {
+  work.shares = {kernel.tiles() / kernel.cluster, kernel.blocks / kernel.cluster, kernel.steps()};
+  const FixUp fix = fix_up(work, gpu);
+  const double ticket = kTicketUs * 1e-6;
+  if (fix.last) {
+    work.fix_seconds = fix.store + fix.load + ticket;
+    return;
+  }
+  constexpr double kHalf = 1.0 / GemmWgmma::kConsumers;
+  const double ahead = kernel.stages * work.pass_seconds / work.steps * kHalf;
+  const auto exposed = [&](double part) {
+    return std::max(0.0, part * kHalf + ticket / 2 - ahead);
+  };
+  work.fix_seconds = GemmWgmma::kConsumers * (exposed(fix.store) + exposed(fix.load));
 }
 
 }  // namespace
@@ -134,8 +203,8 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   work.tile_m = shape.m;
   work.tile_n = shape.n;
   work.splits = kernel.splits;
-  work.terms = terms_of(p.k, shape.k) / work.splits;
-  work.steps = work.terms / shape.k;
+  work.terms = terms_of(p.k, kernel.step()) / work.splits;
+  work.steps = work.terms / kernel.step();
   work.ahead = kernel.stages - 1;
   // Each element is written once; rows of A are read by each column of warps, and the other way
   // round.
@@ -152,6 +221,7 @@ GemmPrediction predict(const GemmMma& kernel, const ptx::Gpu& gpu) {
   work.needs.registers = ptx::max_registers(gpu.registers_per_sm, shape.threads(),
                                             gemm::resident_blocks(kernel, ptx::sm_of(gpu)));
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
+  if (kernel.blocks != 0) divide(work, kernel, gpu);
   return predicted(p, work, gpu, rates.peak_tflops);
 }
 
@@ -167,8 +237,8 @@ GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu) {
   work.tiles_n = tiles_of(p.n, shape.n);
   work.tile_m = shape.m;
   work.tile_n = shape.n;
-  work.terms = terms_of(p.k, shape.k);
-  work.steps = work.terms / shape.k;
+  work.terms = terms_of(p.k, kernel.step());
+  work.steps = work.terms / kernel.step();
   work.ahead = kernel.stages - 1;
   work.cluster = kernel.cluster;
   work.workers = kernel.blocks;
@@ -185,6 +255,7 @@ GemmPrediction predict(const GemmWgmma& kernel, const ptx::Gpu& gpu) {
   work.needs.threads = GemmWgmma::kThreads;
   work.needs.registers = ptx::max_registers(gpu.registers_per_sm, GemmWgmma::kThreads, 1);
   work.needs.dynamic_shared = work.needs.max_dynamic_shared = kernel.shared_bytes();
+  if (kernel.stream_k) divide(work, kernel, gpu);
   return predicted(p, work, gpu, rates.peak_tflops);
 }
 

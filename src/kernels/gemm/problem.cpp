@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "kernels/parts/activation.hpp"
+#include "kernels/parts/refusal.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
@@ -52,6 +53,7 @@ void demand_alignment(std::string_view member, std::uint32_t alignment) {
 
 // B in a type of its own.
 void demand_blocks(const GemmProblem& problem) {
+  if (!problem.b) return;
   const ElementType type = problem.type_b();
   const std::string name(to_string(type));
   demand(std::ranges::any_of(kGemmTypesOfB, [&](const auto& word) { return word.value == type; }),
@@ -142,7 +144,9 @@ void check(const GemmProblem& problem) {
   demand_range("n", problem.n, 1, kMaxSize);
   demand_range("k", problem.k, 1, kMaxSize);
   demand_range("batch", problem.batch, 1, 65535);
-  demand_type("type", problem.type);
+  demand(
+      std::ranges::any_of(kGemmTypes, [&](const auto& word) { return word.value == problem.type; }),
+      "type", std::string(to_string(problem.type)), "it may be f32, f16, bf16 or e4m3");
   demand_type("c", problem.c);
   demand_blocks(problem);
   demand_pitch("lda", problem.pitch_a(), problem.row_a());
@@ -189,6 +193,31 @@ std::string to_text(const GemmProblem& p) {
 
 namespace detail {
 
+void refuse_eight_bits(const GemmProblem& problem, std::string_view kernel) {
+  if (problem.type != ElementType::e4m3) return;
+  refuse_build(kernel, "bad-problem", nullptr,
+               format_text("type is e4m3, which {} does not have; take gemm_mma (sm_89 and newer) "
+                           "or gemm_wgmma (sm_90a)",
+                           kernel));
+}
+
+void check_eight_bits(const GemmProblem& problem, std::string_view kernel) {
+  if (problem.type != ElementType::e4m3) return;
+  if (problem.type_b() != problem.type) {
+    refuse_build(kernel, "bad-problem", nullptr,
+                 format_text("type is e4m3 with a B of {}; tensor cores multiply it with a B of "
+                             "e4m3: convert one of them",
+                             to_string(problem.type_b())));
+  }
+  if (!problem.transpose_a && problem.transpose_b) return;
+  refuse_build(kernel, "bad-problem", nullptr,
+               format_text("type is e4m3 with A as {} and B as {}; tensor cores multiply 8-bit "
+                           "elements that are adjacent along k: store A as [m x k] and B as "
+                           "[n x k] (ta = 0, tb = 1)",
+                           problem.transpose_a ? "[k x m]" : "[m x k]",
+                           problem.transpose_b ? "[n x k]" : "[k x n]"));
+}
+
 void check_gemm_operands(const GemmProblem& problem, const GemmOperands& operands) {
   if (problem.scaled || (operands.alpha == 1 && operands.beta == 0)) return;
   Error error(Stage::Launch, "arguments",
@@ -203,8 +232,10 @@ KernelKey gemm_key(const GemmProblem& p, std::uint64_t plan) noexcept {
   const auto log2 = [](std::uint32_t alignment) {
     return static_cast<std::uint64_t>(std::countr_zero(alignment | 16u));
   };
+  const std::uint32_t type =
+      p.type == ElementType::e4m3 ? 3 : static_cast<std::uint32_t>(p.type);  // two bits
   const std::uint64_t options =
-      at(p.type, 0) | at(p.c, 2) | at(p.transpose_a, 4) | at(p.transpose_b, 5) | at(p.scaled, 6) |
+      at(type, 0) | at(p.c, 2) | at(p.transpose_a, 4) | at(p.transpose_b, 5) | at(p.scaled, 6) |
       at(p.bias, 7) | at(p.residual, 8) | at(p.activation, 9) | log2(p.alignment) << 11 |
       log2(p.c_alignment) << 14 | (p.type_b() == p.type ? 0 : at(p.type_b(), 17) + at(1, 17));
   KernelKey key;

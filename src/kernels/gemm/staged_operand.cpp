@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kChunkBytes = 16;
 constexpr std::uint32_t kHalfBytes = 2;
+constexpr std::uint32_t kByte = 1;
 constexpr std::uint32_t kSwizzleRows = 8;  // after which the permutation repeats
 constexpr std::uint32_t kLoadsAtATime = 8;
 constexpr std::uint64_t kMaxOffset = 0x7fffffff;  // of an address, in an instruction
@@ -91,7 +92,7 @@ void StagedCopy::start_conversion(const Ptr<b8>& matrix, const Value<u32>& first
     rows_.push_back(moved(k_, matrix, inside, bytes(*copy_.from, copy_.pitch)));
   }
   const std::uint32_t runs = copy_.shared_terms / kRunValues;
-  run_.emplace(k_.var(runs == 0 ? column_ : k_.mad_lo(k_.ctaid_y(), runs, column_)));
+  run_.emplace(k_.var(runs == 0 ? column_ : k_.mad_lo(*copy_.part, runs, column_)));
 }
 
 void StagedCopy::convert(std::uint64_t stage) {
@@ -151,7 +152,7 @@ void StagedCopy::start(const Ptr<b8>& matrix, const Value<u32>& first) {
       layout_.along_k ? moved(k_, matrix, first, pitch) : moved(k_, matrix, first, layout_.element);
   const Ptr<b8> part = copy_.shared_terms == 0
                            ? block
-                           : moved(k_, block, k_.ctaid_y(), copy_.shared_terms * term_bytes);
+                           : moved(k_, block, *copy_.part, copy_.shared_terms * term_bytes);
   const Ptr<b8> row = moved(k_, part, row_, pitch);
   const Ptr<b8> begin =
       moved(k_, row, column_, copy_.load_bytes).offset_bytes(static_cast<std::int64_t>(skipped));
@@ -202,19 +203,30 @@ void StagedCopy::copy(std::size_t pass, std::uint64_t stage, const Pass& how) {
   }
 }
 
+// What a pass copies, zeros outside the matrix.
+std::vector<Value<u32>> StagedCopy::load_if(std::size_t pass, const Pred& inside) {
+  const Ptr<b8> from = source(pass);
+  if (copy_.load_bytes > kHalfBytes) {
+    return load_words_if(k_, from, copy_.load_bytes / 4, inside);
+  }
+  if (copy_.load_bytes == kHalfBytes) {
+    return load_floats_if(k_, from, ElementType::f16, 1, inside).pairs;
+  }
+  auto byte = k_.var<u32>(0u);
+  k_.if_(inside, [&] { byte = k_.cvt<u32>(k_.ld(from.cast<u8>())); });
+  return {byte.read()};
+}
+
 void StagedCopy::copy_through_registers(std::uint64_t stage, const std::vector<Pass>& passes) {
   for (std::size_t begin = 0; begin < passes.size(); begin += kLoadsAtATime) {
     const std::size_t end = std::min<std::size_t>(begin + kLoadsAtATime, passes.size());
     std::vector<std::vector<Value<u32>>> loaded;
-    for (std::size_t i = begin; i < end; ++i) {
-      const Pred& inside = *passes[i].inside;
-      loaded.push_back(copy_.load_bytes == kHalfBytes
-                           ? load_floats_if(k_, source(i), ElementType::f16, 1, inside).pairs
-                           : load_words_if(k_, source(i), copy_.load_bytes / 4, inside));
-    }
+    for (std::size_t i = begin; i < end; ++i) loaded.push_back(load_if(i, *passes[i].inside));
     for (std::size_t i = begin; i < end; ++i) {
       const Ptr<b8, Shared> to = destination(i).offset_bytes(static_cast<std::int64_t>(stage));
-      if (copy_.load_bytes == kHalfBytes) {
+      if (copy_.load_bytes == kByte) {
+        k_.st(to.cast<u8>(), k_.cvt<u8>(loaded[i - begin][0]));
+      } else if (copy_.load_bytes == kHalfBytes) {
         k_.st(to.cast<u16>(), k_.cvt<u16>(loaded[i - begin][0]));
       } else {
         store_words(k_, to, loaded[i - begin]);

@@ -11,14 +11,14 @@
 
 namespace ptxgen::inline v0::gemm {
 
-/// A tile of one operand in shared memory: `rows` rows of `width` 16-bit elements as they are
+/// A tile of one operand in shared memory: `rows` rows of `width` elements as they are
 /// stored in global memory. The 16 bytes at column 8 c of row r are at chunk `c ^ swizzle(r)`:
 /// eight consecutive rows have their chunks of equal c in different banks.
 struct TileLayout {
   bool along_k = true;        ///< the terms of a sum are adjacent: A, or a transposed B
   std::uint32_t outputs = 0;  ///< rows of A or columns of B in the tile
   std::uint32_t terms = 0;
-  std::uint32_t element = 2;  ///< bytes: 2, or 4 for tf32
+  std::uint32_t element = 2;  ///< bytes: 2, 4 for tf32, 1 for e4m3 along k
 
   [[nodiscard]] std::uint32_t rows() const noexcept { return along_k ? outputs : terms; }
   [[nodiscard]] std::uint32_t width() const noexcept { return along_k ? terms : outputs; }
@@ -35,13 +35,14 @@ struct TileLayout {
 /// How a tile is copied.
 struct TileCopy {
   std::uint32_t threads = 0;
-  std::uint32_t load_bytes = 16;  ///< 16, 8, 4, or 2 without `async`
+  std::uint32_t load_bytes = 16;  ///< 16, 8, 4, or 2 or 1 without `async`
   bool async = true;              ///< by cp.async
   std::uint64_t pitch = 0;        ///< elements from one stored row to the next
   std::uint32_t terms = 0;        ///< of a full sum
-  /// Of a block's sum where several share it: block i of the grid's y begins at i times as many.
-  /// Then all steps are complete. 0: one block has all.
+  /// Where several blocks share a sum, the block's terms begin at `part` times as many. Then all
+  /// steps are complete. 0: one block has all.
   std::uint32_t shared_terms = 0;
+  std::optional<Value<u32>> part{};
   std::uint32_t outputs = 0;  ///< of the matrix if known, else 0
   /// Types of the stored matrix and of the tile if they differ, f16 or bf16: rows along k, `terms`
   /// a multiple of the layout's. Each load is eight values.
@@ -77,6 +78,7 @@ class StagedCopy {
   [[nodiscard]] Ptr<b8, Shared> destination(std::size_t pass) const;
   [[nodiscard]] Ptr<b8> source(std::size_t pass) const;
   void copy(std::size_t pass, std::uint64_t stage, const Pass& how);
+  [[nodiscard]] std::vector<Value<u32>> load_if(std::size_t pass, const Pred& inside);
   void copy_through_registers(std::uint64_t stage, const std::vector<Pass>& passes);
   void start_conversion(const Ptr<b8>& matrix, const Value<u32>& first, const Value<u32>& outputs);
   void convert(std::uint64_t stage);

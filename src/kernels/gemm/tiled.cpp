@@ -122,6 +122,7 @@ void emit_tile(gemm::Kit& kit, Tile& left, Tile& right, std::uint32_t size, cons
 
 BuiltKernel GemmTiled::build(const ptx::Target& target) const {
   check(problem);
+  detail::refuse_eight_bits(problem, kernel_name<GemmTiled>);
   KernelBuilder k(kernel_name<GemmTiled>, target.name);
   if (outputs() == 1) {
     k.required_threads(tile, tile);

@@ -2,10 +2,13 @@
 #include "ptxgen/kernels/gemm/wgmma.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "kernels/gemm/emit.hpp"
+#include "kernels/gemm/tile_division.hpp"
 #include "kernels/parts/refusal.hpp"
 #include "ptxgen/builder/warpgroup.hpp"
 #include "ptxgen/support/error.hpp"
@@ -15,10 +18,8 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint32_t kElement = 2;          // bytes of f16 and bf16
 constexpr std::uint32_t kSwizzle = 128;        // bytes of a row in shared memory
 constexpr std::uint32_t kSwizzleBytes = 1024;  // after which the swizzle repeats
-constexpr std::uint32_t kRowElements = kSwizzle / kElement;
 // Bytes that addresses, pitches and strides are multiples of.
 constexpr std::uint32_t kMapUnit = 16;
 constexpr std::uint32_t kWarpgroup = 128;
@@ -26,7 +27,8 @@ constexpr std::uint32_t kConsumerWarps = GemmWgmma::kConsumers * kWarpgroup / 32
 // Of 65536 registers: 128 x 40 + 256 x 232.
 constexpr unsigned kProducerRegisters = 40;
 constexpr unsigned kConsumerRegisters = 232;
-constexpr std::uint32_t kTermsOfProduct = 16;
+constexpr std::uint32_t kProductBytes = 32;    // of a row along k
+constexpr std::uint32_t kTermsOfProduct = 16;  // of f16 and bf16
 
 // Outputs of a warp on their way through shared memory: 16 rows of 32 columns of f32. A pitch of an
 // odd multiple of 32 bytes: lanes of four rows store to different banks.
@@ -35,11 +37,9 @@ constexpr std::uint32_t kOutputPitch = kOutputColumns + 8;
 constexpr std::uint32_t kOutputBytes = 16 * kOutputPitch * 4 * kConsumerWarps;
 
 std::uint32_t tile_a_bytes(const GemmWgmma& kernel) {
-  return kElement * kernel.shape().m * kernel.shape().k;
+  return kSwizzle * kernel.shape().m;  // a step is a row of a box
 }
-std::uint32_t tile_b_bytes(const GemmWgmma& kernel) {
-  return kElement * kernel.shape().n * kernel.shape().k;
-}
+std::uint32_t tile_b_bytes(const GemmWgmma& kernel) { return kSwizzle * kernel.shape().n; }
 std::uint32_t stage_bytes(const GemmWgmma& kernel) {
   return tile_a_bytes(kernel) + tile_b_bytes(kernel);
 }
@@ -49,24 +49,37 @@ struct Boxes {
   bool along_k = true;        ///< rows are along k, else along m or n
   std::uint32_t outputs = 0;  ///< rows of A or columns of B in the tile
   std::uint32_t copied = 0;   ///< of these by one block of the cluster
+  std::uint32_t element = 2;  ///< bytes; 1 along k only
 
-  [[nodiscard]] std::uint32_t rows() const noexcept { return along_k ? copied : kRowElements; }
-  [[nodiscard]] std::uint32_t count() const noexcept { return along_k ? 1 : copied / kRowElements; }
-  [[nodiscard]] std::uint32_t bytes() const noexcept { return rows() * kSwizzle; }
-  /// A box of 64 terms.
-  [[nodiscard]] MatrixLayout layout() const noexcept {
-    return {Swizzle::Bytes128, along_k ? 0 : kRowElements * kSwizzle, 8 * kSwizzle};
+  [[nodiscard]] std::uint32_t row_elements() const noexcept { return kSwizzle / element; }
+  [[nodiscard]] std::uint32_t rows() const noexcept { return along_k ? copied : row_elements(); }
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return along_k ? 1 : copied / row_elements();
   }
-  /// 16 terms further, in the units of a descriptor.
+  [[nodiscard]] std::uint32_t bytes() const noexcept { return rows() * kSwizzle; }
+  /// A box of the terms of a step.
+  [[nodiscard]] MatrixLayout layout() const noexcept {
+    return {Swizzle::Bytes128, along_k ? 0 : row_elements() * kSwizzle, 8 * kSwizzle};
+  }
+  /// The terms of a product further, in the units of a descriptor.
   [[nodiscard]] std::uint32_t next_terms() const noexcept {
-    return kTermsOfProduct * (along_k ? kElement : kSwizzle) / 16;
+    return (along_k ? kProductBytes : kTermsOfProduct * kSwizzle) / 16;
   }
 };
 Boxes boxes_a(const GemmWgmma& kernel) {
-  return {!kernel.problem.transpose_a, kernel.shape().m, kernel.shape().m};
+  return {!kernel.problem.transpose_a, kernel.shape().m, kernel.shape().m,
+          bytes(kernel.problem.type)};
 }
 Boxes boxes_b(const GemmWgmma& kernel) {
-  return {kernel.problem.transpose_b, kernel.shape().n, kernel.shape().n / kernel.cluster};
+  return {kernel.problem.transpose_b, kernel.shape().n, kernel.shape().n / kernel.cluster,
+          bytes(kernel.problem.type)};
+}
+
+gemm::PartialSumsLayout parts_of(const GemmWgmma& kernel) {
+  return {kernel.blocks, kernel.cluster, GemmWgmma::kConsumers * kWarpgroup, kernel.shape().n / 2u};
+}
+gemm::TileShares shares_of(const GemmWgmma& kernel) {
+  return {kernel.tiles() / kernel.cluster, kernel.blocks / kernel.cluster, kernel.steps()};
 }
 
 TensorMapUse map_of(const GemmProblem& p, const Boxes& boxes, std::uint64_t address,
@@ -77,8 +90,8 @@ TensorMapUse map_of(const GemmProblem& p, const Boxes& boxes, std::uint64_t addr
   use.swizzle = kSwizzle;
   use.rank = stride == 0 ? 2 : 3;
   use.extents = {boxes.along_k ? p.k : outputs, boxes.along_k ? outputs : p.k, p.batch};
-  use.strides = {pitch * kElement, stride * kElement};
-  use.box = {kRowElements, boxes.rows(), 1};
+  use.strides = {pitch * boxes.element, stride * boxes.element};
+  use.box = {boxes.row_elements(), boxes.rows(), 1};
   return use;
 }
 
@@ -160,15 +173,30 @@ class WgmmaEmitter {
     return kernel_.cluster == 1 ? down : (down + 1u) & ~1u;
   }
 
-  // Calls `body(origin)` for each tile of the block.
-  template <class Body>
-  void for_each_tile(const Body& body) {
-    if (kernel_.blocks == 0) return body(origin_of(k_.ctaid_x()));
+  // The blocks of a cluster have the same pieces of adjacent tiles.
+  [[nodiscard]] gemm::TileDivision division() {
     const std::uint32_t across = (kit_.problem.n - 1) / kernel_.shape().n + 1;
     const Value<u32> tiles = k_.mul_lo(rows_of_tiles(), across);
-    const Value<u32> first = k_.ctaid_x();
-    k_.for_(first, tiles, kernel_.blocks, [&](Value<u32> tile) { body(origin_of(tile)); });
+    return {k_, tiles / kernel_.cluster, k_.ctaid_x() / kernel_.cluster,
+            kernel_.blocks / kernel_.cluster, kernel_.steps()};
   }
+  // Calls `body(tile, piece)` for each piece of the block.
+  template <class Body>
+  void for_each_piece(gemm::TileDivision& division, const Body& body) {
+    division.for_each_piece([&](const gemm::TilePiece& piece) {
+      const Value<u32> first = k_.mul_lo(piece.tile, kernel_.cluster);
+      body(kernel_.cluster == 1 ? first : first + rank(), piece);
+    });
+  }
+  // Calls `body(tile)` for each tile of the block.
+  template <class Body>
+  void for_each_tile(const Body& body) {
+    if (kernel_.blocks == 0) return body(k_.ctaid_x());
+    const std::uint32_t across = (kit_.problem.n - 1) / kernel_.shape().n + 1;
+    const Value<u32> tiles = k_.mul_lo(rows_of_tiles(), across);
+    k_.for_(k_.ctaid_x(), tiles, kernel_.blocks, [&](Value<u32> tile) { body(tile); });
+  }
+  [[nodiscard]] Value<u32> rank() { return k_.ctaid_x() % kernel_.cluster; }
 
   // The producer ----------------------------------------------------------------------------------
 
@@ -176,18 +204,53 @@ class WgmmaEmitter {
     k_.emit(ptx::Op::setmaxnreg, {ptx::Modifier::dec}, {kProducerRegisters});
     k_.if_(k_.tid_x() == 0u, [&] {
       auto parity = k_.var<u32>(1u);  // of a ring that is empty
-      for_each_tile([&](const Origin& origin) {
-        auto term = k_.var<u32>(0u);
-        const auto fill = [&](std::uint32_t slot) { copy_step(slot, parity, term, origin); };
-        const std::uint32_t rounds = kernel_.steps() / kernel_.stages;
-        const auto round = [&] {
-          for (std::uint32_t slot = 0; slot < kernel_.stages; ++slot) fill(slot);
-          parity ^= 1u;
-        };
-        if (rounds == 1) round();
-        if (rounds > 1) k_.for_(0u, rounds, 1u, round);
-        for (std::uint32_t slot = 0; slot < kernel_.steps() % kernel_.stages; ++slot) fill(slot);
+      if (!kernel_.stream_k) {
+        for_each_tile([&](const Value<u32>& tile) { fill_tile(tile, parity); });
+        return;
+      }
+      gemm::TileDivision all = division();
+      for_each_piece(all, [&](const Value<u32>& tile, const gemm::TilePiece& piece) {
+        fill_piece(tile, piece, parity);
       });
+    });
+  }
+
+  void fill_tile(const Value<u32>& tile, Var<u32>& parity) {
+    const Origin origin = origin_of(tile);
+    auto term = k_.var<u32>(0u);
+    const std::uint32_t rounds = kernel_.steps() / kernel_.stages;
+    const auto round = [&] { fill_round(parity, term, origin); };
+    if (rounds == 1) round();
+    if (rounds > 1) k_.for_(0u, rounds, 1u, round);
+    for (std::uint32_t slot = 0; slot < kernel_.steps() % kernel_.stages; ++slot)
+      copy_step(slot, parity, term, origin);
+  }
+  void fill_round(Var<u32>& parity, Var<u32>& term, const Origin& origin) {
+    for (std::uint32_t slot = 0; slot < kernel_.stages; ++slot)
+      copy_step(slot, parity, term, origin);
+    parity ^= 1u;
+  }
+  void fill_piece(const Value<u32>& tile, const gemm::TilePiece& piece, Var<u32>& parity) {
+    const Origin origin = origin_of(tile);
+    auto term = k_.var(k_.mul_lo(piece.first, kernel_.step()));
+    k_.for_(0u, piece.units / kernel_.stages, 1u, [&] { fill_round(parity, term, origin); });
+    fill_rest(piece.units % kernel_.stages, parity,
+              [&](std::uint32_t slot) { copy_step(slot, parity, term, origin); });
+  }
+
+  // The last steps of a piece, and the rest of their round of the ring, which stays empty.
+  template <class Fill>
+  void fill_rest(const Value<u32>& steps, Var<u32>& parity, const Fill& fill) {
+    k_.if_(steps != 0u, [&] {
+      for (std::uint32_t slot = 0; slot < kernel_.stages; ++slot) {
+        k_.if_(
+            k_.constant<u32>(slot) < steps, [&] { fill(slot); },
+            [&] {
+              wait(empty(slot), parity);
+              mbarrier_arrive(k_, full(slot));
+            });
+      }
+      parity ^= 1u;
     });
   }
 
@@ -200,7 +263,7 @@ class WgmmaEmitter {
                false);
     copy_boxes(boxes_b(kernel_), tile_b(slot), map_b_, term, origin.column, batch_b, full(slot),
                kernel_.cluster > 1);
-    term += kernel_.shape().k;
+    term += kernel_.step();
   }
 
   void copy_boxes(const Boxes& boxes, const Ptr<b8, Shared>& tile, const TensorMap& map,
@@ -222,7 +285,7 @@ class WgmmaEmitter {
                  const Value<u32>& term, const Value<u32>& first, bool batched, const Mbarrier& bar,
                  bool multicast) {
     for (std::uint32_t i = 0; i < boxes.count(); ++i) {
-      const Value<u32> output = i == 0 ? first : first + i * kRowElements;
+      const Value<u32> output = i == 0 ? first : first + i * boxes.row_elements();
       copy_box(tile.offset_bytes(i * boxes.bytes()), map, boxes.along_k ? term : output,
                boxes.along_k ? output : term, batched, bar, multicast);
     }
@@ -259,10 +322,62 @@ class WgmmaEmitter {
     if (kernel_.cluster > 1) map_barriers();
     auto parity = k_.var<u32>(0u);
     const WarpgroupAccumulator<kN, f32> sums(k_);
-    for_each_tile([&](const Origin& origin) {
+    const Value<u32> row = k_.mul_lo(consumer, 64u);
+    if (kernel_.stream_k) return consume_pieces(sums, a, b, parity, releases, row);
+    for_each_tile([&](const Value<u32>& tile) {
       multiply(sums, a, b, parity, releases);
-      store_tile(sums, origin, k_.mul_lo(consumer, 64u));
+      store_tile(sums, origin_of(tile), row);
     });
+  }
+
+  void consume_pieces(const WarpgroupAccumulator<kN, f32>& sums, const Value<u64>& a,
+                      const Value<u64>& b, Var<u32>& parity, const Pred& releases,
+                      const Value<u32>& row) {
+    std::vector<Var<f32>> variables;
+    for (const Var<f32>& sum : sums.variables()) variables.emplace_back(sum.core(), sum.reg());
+    gemm::TileDivision all = division();
+    for_each_piece(all, [&](const Value<u32>& tile, const gemm::TilePiece& piece) {
+      k_.if_(
+          piece.complete, [&] { multiply(sums, a, b, parity, releases); },
+          [&] { multiply_piece(sums, a, b, parity, releases, piece.units); });
+      gemm::PartialSums parts(k_, parts_of(kernel_), *kit_.workspace, k_.tid_x() - kWarpgroup);
+      const Pred complete = parts.combine(piece, all, rank(), variables);
+      store_tile(sums, origin_of(tile), row, complete);
+    });
+  }
+
+  // The same of a number of steps that only the launch knows: the first step, rounds of the ring,
+  // then what is left of the last round, whose other places are empty.
+  void multiply_piece(const WarpgroupAccumulator<kN, f32>& sums, const Value<u64>& a,
+                      const Value<u64>& b, Var<u32>& parity, const Pred& releases,
+                      const Value<u32>& steps) {
+    const std::uint32_t stages = kernel_.stages;
+    wait(full(0), parity);
+    issue(sums, a, b, 0, true);
+    const Value<u32> more = steps - 1u;
+    const Value<u32> rounds = more / stages;
+    const Value<u32> rest = more % stages;
+    k_.for_(0u, rounds, 1u, [&] {
+      for (std::uint32_t i = 1; i <= stages; ++i) {
+        const std::uint32_t slot = i % stages;
+        if (slot == 0) parity ^= 1u;
+        wait(full(slot), parity);
+        issue(sums, a, b, slot, false);
+        wgmma_wait(k_, 1);
+        release(i - 1, releases);
+      }
+    });
+    wgmma_wait(k_, 0);
+    release(0, releases);
+    for (std::uint32_t slot = 1; slot < stages; ++slot) {
+      wait(full(slot), parity);
+      k_.if_(k_.constant<u32>(slot) <= rest, [&] {
+        issue(sums, a, b, slot, false);
+        wgmma_wait(k_, 0);
+      });
+      release(slot, releases);
+    }
+    parity ^= 1u;
   }
 
   // The first step alone, then whole rounds of the ring in a loop, in which a slot is constant in
@@ -298,7 +413,7 @@ class WgmmaEmitter {
     const Boxes of_a = boxes_a(kernel_), of_b = boxes_b(kernel_);
     const std::uint64_t stage = std::uint64_t{slot} * stage_bytes(kernel_) / 16;
     wgmma_fence(k_);
-    for (std::uint32_t i = 0; i < kernel_.shape().k / kTermsOfProduct; ++i) {
+    for (std::uint32_t i = 0; i < kSwizzle / kProductBytes; ++i) {
       WarpgroupProduct how;
       how.accumulate = !first || i != 0;
       how.transpose_a = !of_a.along_k;
@@ -333,7 +448,7 @@ class WgmmaEmitter {
 
   // 16 rows of a warp, 32 columns at a time, through its own part of shared memory.
   void store_tile(const WarpgroupAccumulator<kN, f32>& sums, const Origin& origin,
-                  const Value<u32>& consumer_row) {
+                  const Value<u32>& consumer_row, const std::optional<Pred>& only = std::nullopt) {
     const Value<u32> lane = k_.tid_x() & 31u;
     const Value<u32> warp = (k_.tid_x() >> 5u) - kWarpgroup / 32;
     const Ptr<f32, Shared> own = memory_.offset_bytes(kernel_.stages * stage_bytes(kernel_))
@@ -353,7 +468,8 @@ class WgmmaEmitter {
         k_.st(to + (8 * j + 8 * kOutputPitch), std::array{sum(2), sum(3)});
       }
       k_.bar_warp_sync();
-      gemm::store_strip(kit_, own, kOutputColumns, kOutputPitch, first_row, origin.column + column);
+      gemm::store_strip(kit_, own, kOutputColumns, kOutputPitch, first_row, origin.column + column,
+                        only);
     }
   }
 
@@ -369,18 +485,18 @@ class WgmmaEmitter {
 
 // What a tensor map cannot have: "<member> is <value>; <rule>".
 void check_map(const char* pitch_name, std::uint64_t pitch, const char* stride_name,
-               std::uint64_t stride) {
-  constexpr std::uint64_t kMaxStride = (std::uint64_t{1} << 40) / kElement;
-  const auto demand = [](bool holds, const char* name, std::uint64_t value, const char* what) {
+               std::uint64_t stride, std::uint32_t element) {
+  const std::uint64_t max_stride = (std::uint64_t{1} << 40) / element;
+  const auto demand = [&](bool holds, const char* name, std::uint64_t value, const char* what) {
     if (holds) return;
     refuse_build(
         kernel_name<GemmWgmma>, "bad-problem", nullptr,
         format_text("{} is {} elements; tensor maps need {} of a multiple of 16 bytes below "
-                    "2^40, 8 elements: pad them, or take gemm_mma",
-                    name, value, what));
+                    "2^40, {} elements: pad them, or take gemm_mma",
+                    name, value, what, kMapUnit / element));
   };
-  demand(pitch * kElement % kMapUnit == 0 && pitch < kMaxStride, pitch_name, pitch, "rows");
-  demand(stride * kElement % kMapUnit == 0 && stride < kMaxStride, stride_name, stride, "matrices");
+  demand(pitch * element % kMapUnit == 0 && pitch < max_stride, pitch_name, pitch, "rows");
+  demand(stride * element % kMapUnit == 0 && stride < max_stride, stride_name, stride, "matrices");
 }
 
 void check_plan(const GemmWgmma& kernel) {
@@ -391,6 +507,13 @@ void check_plan(const GemmWgmma& kernel) {
   if (kernel.cluster != 1 && kernel.cluster != 2) {
     refuse_build(kernel_name<GemmWgmma>, "bad-plan", nullptr,
                  format_text("cluster is {}; it may be 1 or 2", kernel.cluster));
+  }
+  if (kernel.stream_k && (kernel.blocks == 0 || std::uint64_t{2} * kernel.blocks * kernel.steps() >
+                                                    std::numeric_limits<std::uint32_t>::max())) {
+    refuse_build(kernel_name<GemmWgmma>, "bad-plan", nullptr,
+                 format_text("stream_k with {} blocks and {} steps; it needs blocks, and blocks * "
+                             "steps below 2^31",
+                             kernel.blocks, kernel.steps()));
   }
   if (kernel.blocks == 0) return;
   if (kernel.blocks > 65534 || kernel.blocks % kernel.cluster != 0 ||
@@ -421,9 +544,10 @@ void check(const GemmWgmma& kernel, const ptx::Target& target) {
   if (p.type == ElementType::f32) {
     refuse_build(
         kernel_name<GemmWgmma>, "bad-problem", nullptr,
-        "type is f32; gemm_wgmma multiplies f16 and bf16: take gemm_tiled, or gemm_mma for "
+        "type is f32; gemm_wgmma multiplies f16, bf16 and e4m3: take gemm_tiled, or gemm_mma for "
         "products as tf32");
   }
+  detail::check_eight_bits(p, kernel_name<GemmWgmma>);
   if (p.type_b() != p.type) {
     refuse_build(kernel_name<GemmWgmma>, "bad-problem", nullptr,
                  format_text("b is {} and type is {}; tensor copies do not convert: take gemm_mma",
@@ -435,8 +559,8 @@ void check(const GemmWgmma& kernel, const ptx::Target& target) {
         format_text("alignment is {} B; tensor maps need A and B aligned to 16: take gemm_mma",
                     p.alignment));
   }
-  check_map("lda", p.pitch_a(), "stride_a", p.stride_a);
-  check_map("ldb", p.pitch_b(), "stride_b", p.stride_b);
+  check_map("lda", p.pitch_a(), "stride_a", p.stride_a, bytes(p.type));
+  check_map("ldb", p.pitch_b(), "stride_b", p.stride_b, bytes(p.type));
   check_plan(kernel);
   if (target.sm != 90 || target.variant != ptx::Variant::Architecture) {
     refuse_build(kernel_name<GemmWgmma>, "target-lacks", &target,
@@ -466,6 +590,11 @@ double warpgroup_error(std::uint64_t terms) noexcept {
   return groups * ((kTermsOfProduct + 1) * 0x1p-25 + 0x1p-23);
 }
 
+double warpgroup_eight_bit_error(std::uint64_t terms) noexcept {
+  const auto groups = static_cast<double>((terms + 31) / 32);
+  return std::expm1(groups * std::log1p(34 * 0x1p-13));
+}
+
 BuiltKernel GemmWgmma::build(const ptx::Target& target) const {
   check(*this, target);
   KernelBuilder k(kernel_name<GemmWgmma>, target.name);
@@ -474,9 +603,12 @@ BuiltKernel GemmWgmma::build(const ptx::Target& target) const {
   if (cluster > 1) k.cluster(cluster);
   k.pragma("nounroll");
   k.contract(Contract::Forbid);
-  gemm::Kit kit = gemm::read_parameters(k, problem);
+  gemm::Kit kit = gemm::read_parameters(
+      k, problem, stream_k ? gemm::WorkspaceUse::Used : gemm::WorkspaceUse::Declared);
   const bool wide = shape().n == 256;
-  if (problem.type == ElementType::f16) {
+  if (problem.type == ElementType::e4m3) {
+    wide ? WgmmaEmitter<256, e4m3>(*this, kit).emit() : WgmmaEmitter<128, e4m3>(*this, kit).emit();
+  } else if (problem.type == ElementType::f16) {
     wide ? WgmmaEmitter<256, f16>(*this, kit).emit() : WgmmaEmitter<128, f16>(*this, kit).emit();
   } else {
     wide ? WgmmaEmitter<256, bf16>(*this, kit).emit() : WgmmaEmitter<128, bf16>(*this, kit).emit();
@@ -511,12 +643,25 @@ KernelKey Describe<GemmWgmma>::key(const K& spec) {
   problem.stride_a = problem.stride_a == 0 ? 0 : 1;
   problem.stride_b = problem.stride_b == 0 ? 0 : 1;
   return detail::gemm_key(problem, static_cast<std::uint64_t>(spec.tile) << 40 |
+                                       std::uint64_t{spec.stream_k ? 1u : 0u} << 39 |
                                        std::uint64_t{spec.cluster} << 36 |
                                        std::uint64_t{spec.stages} << 32 | spec.blocks);
 }
 
+WorkspaceNeed Describe<GemmWgmma>::workspace(const K& spec) {
+  if (!spec.stream_k) return {};
+  const gemm::PartialSumsLayout parts = parts_of(spec);
+  const std::uint64_t matrices = spec.problem.batch;
+  return {parts.ticket_bytes(matrices), matrices * parts.matrix_bytes()};
+}
+
 ErrorBound Describe<GemmWgmma>::bound(const K& spec) {
-  return detail::gemm_bound(spec.problem, warpgroup_error(spec.problem.k));
+  const std::uint64_t parts = spec.stream_k ? shares_of(spec).parts() : 0;
+  const std::uint64_t k = spec.problem.k;
+  const double cores =
+      spec.problem.type == ElementType::e4m3 ? warpgroup_eight_bit_error(k) : warpgroup_error(k);
+  const double sums = cores + static_cast<double>(parts) * 0x1p-24;
+  return detail::gemm_bound(spec.problem, sums);
 }
 
 }  // namespace ptxgen::inline v0

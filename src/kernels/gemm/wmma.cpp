@@ -180,6 +180,7 @@ class WmmaEmitter {
 void check(const GemmWmma& kernel, const ptx::Target& target) {
   const GemmProblem& p = kernel.problem;
   check(p);
+  detail::refuse_eight_bits(p, kernel_name<GemmWmma>);
   if (p.type != ElementType::f16 && p.type != ElementType::bf16) {
     refuse_build(kernel_name<GemmWmma>, "bad-plan", nullptr,
                  format_text("type is {}; wmma multiplies f16 or bf16 here: take gemm_tiled "

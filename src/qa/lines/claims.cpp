@@ -192,11 +192,13 @@ constexpr Line kLines[] = {
         "100", "x86 and ARM agree",
         "no ARM host is part of the tests; the emulator's results are exact by definition"),
     // Barriers
-    tested(
-        "101", "an exit before a barrier in a loop is reported", "kernels with an early exit",
-        "case GEMM and attention with barriers in their loops pass, and fail with an early exit"),
+    tested("101", "an exit before a barrier in a loop is reported",
+           "gemm_mma and gemm_wmma with an exit that some threads branch around: "
+           "exited-before-barrier, and the emulator reports it; where all threads exit, nothing",
+           "case falsification 101"),
     tested("102", "an exit of some threads is reported, of whole blocks it is not",
-           "a divergent and a uniform predicate", "case falsification 102"),
+           "gemm_wmma, in front of either barrier; an exit of whole blocks",
+           "case falsification 102"),
     tested("103", "an exit after the loop is not reported", "after the last barrier",
            "case falsification 103"),
     tested("104", "the k loop of a GEMM gets the right verdict",
@@ -207,8 +209,11 @@ constexpr Line kLines[] = {
            "barrier_safety: nothing, with lengths from memory too; with an exit in front of the "
            "barrier: exited-before-barrier",
            "case falsification 105"),
-    tested("106", "barriers are told apart and counted", "messages of every kind of barrier",
-           "case every message about a barrier reads as it should"),
+    tested(
+        "106", "barriers are told apart and counted",
+        "bar and barrier, sync, red and arrive, bar.warp.sync, and their names in comments, labels "
+        "and registers: the gate's use of each statement, and the emulator's count",
+        "case falsification 106"),
     tested("107", "17 rows in tiles of 16",
            "gemm_tiled and gemm_mma against fp64, guard bytes around every operand",
            "case falsification 107"),
@@ -223,9 +228,11 @@ constexpr Line kLines[] = {
            "case falsification 110"),
     tested("111", "17 queries and keys", "against fp64, causal and not, with all checks",
            "case falsification 111"),
-    tested_false("112", "a barrier in a loop is safe",
-                 "false as stated: generated kernels with known verdicts, and the emulator",
-                 "case falsification 112"),
+    tested_false(
+        "112", "a barrier in a loop is safe",
+        "false as stated: gemm_mma with and without a k loop is safe; with an exit in front of "
+        "the barrier the gate and the emulator report it",
+        "case falsification 112"),
     tested_false("113", "without loops a kernel is safe", "false as stated, likewise",
                  "case falsification 113"),
     tested("114", "the kernels of the specification pass the analysis",
@@ -233,8 +240,10 @@ constexpr Line kLines[] = {
            "flash_attention_tensor_core: nothing",
            "case falsification 114"),
     tested("115", "early exits, put back, are reported",
-           "barrier_safety: exited-before-barrier; the emulator: the same, and reads of what the "
-           "threads did not store",
+           "gemm_mma, gemm_wmma and attention: exited-before-barrier; the emulator: the same, and "
+           "reads "
+           "of what the threads did not store; lost tails: size-rounded-down, lost-dependence; "
+           "missing masks: unmasked-padding, false-dependence",
            "case falsification 115"),
 };
 

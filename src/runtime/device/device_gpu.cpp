@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ptxgen/ptx/limits.hpp"
-#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/runtime/device/specific_target.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -41,6 +41,15 @@ ptx::Gpu made_of(const DeviceInfo& info) noexcept {
 }
 
 }  // namespace
+
+const ptx::Target* specific_target(const DeviceInfo& info) noexcept {
+  for (const ptx::Target& row : ptx::targets()) {
+    const bool compiled =
+        info.newest_ptx == 0 || row.version.major * 10 + row.version.minor <= info.newest_ptx;
+    if (row.sm == info.sm && row.variant == ptx::Variant::Architecture && compiled) return &row;
+  }
+  return nullptr;
+}
 
 ptx::Gpu gpu_of(const DeviceInfo& info) noexcept {
   const ptx::Gpu* const row = row_of(info);

@@ -52,6 +52,7 @@ class CheckedCall {
   [[nodiscard]] const StageTimes& stages() const noexcept { return call_.stages; }
   /// The operands in device memory; `after` as the last `compare` read it.
   [[nodiscard]] std::span<const OperandMemory> memory() const noexcept { return call_.memory; }
+  [[nodiscard]] std::span<OperandMemory> memory() noexcept { return call_.memory; }
   /// The operands in fp64; outputs are the reference's after the first `compare`.
   [[nodiscard]] const HostOperands& host() const noexcept { return call_.host; }
   /// Whether a launch reads what the launch before it wrote.
@@ -61,10 +62,10 @@ class CheckedCall {
   /// Reads the operands back, compares the outputs with the reference, and adds what it finds to
   /// `result`. The launches before it must have ended.
   void compare(const Launcher& launcher, Verification& result);
-
- private:
+  /// Of the kernel that the launcher chooses.
   [[nodiscard]] ErrorBound bound(const Launcher& launcher) const;
 
+ private:
   const Trace& trace_;
   const KernelDescription& kernel_;
   ErasedValue spec_;

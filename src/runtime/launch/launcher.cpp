@@ -6,6 +6,7 @@
 #include "ptxgen/kernels/gemm/gemm.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/runtime/device/specific_target.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/device/device_state.hpp"
 #include "runtime/launch/launch_checks.hpp"
@@ -52,17 +53,9 @@ const ptx::Target& target_of(const Context& context, const LauncherOptions& opti
   return options.target != nullptr ? *options.target : context.device().target();
 }
 
-/// The architecture-specific variant of the device's target, if its driver compiles it. Not where
-/// the caller chose the target.
+// Not where the caller chose the target.
 const ptx::Target* specific_target_of(const Context& context, const LauncherOptions& options) {
-  const DeviceInfo& info = context.device().info();
-  if (options.target != nullptr) return nullptr;
-  for (const ptx::Target& row : ptx::targets()) {
-    const bool compiled =
-        info.newest_ptx == 0 || row.version.major * 10 + row.version.minor <= info.newest_ptx;
-    if (row.sm == info.sm && row.variant == ptx::Variant::Architecture && compiled) return &row;
-  }
-  return nullptr;
+  return options.target != nullptr ? nullptr : specific_target(context.device().info());
 }
 
 ptx::Gpu chosen_for(const Context& context, const LauncherOptions& options) {

@@ -26,7 +26,8 @@ std::vector<double> random_between(std::uint64_t count, const ArgumentInfo& info
 }
 
 bool is_integral(ElementType type) {
-  return !is_block_format(type) && ptx::kind(ptxgen::info(type).type) != ptx::TypeKind::Float;
+  return !is_block_format(type) && type != ElementType::e4m3 &&
+         ptx::kind(ptxgen::info(type).type) != ptx::TypeKind::Float;
 }
 
 }  // namespace

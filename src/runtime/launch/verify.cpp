@@ -5,6 +5,7 @@
 
 #include "runtime/launch/checked_call.hpp"
 #include "runtime/launch/cold_rounds.hpp"
+#include "runtime/launch/dependence.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
@@ -110,6 +111,9 @@ Verification verify(const Launcher& launcher, const Context& context,
   result.shape = shape_text(kernel, call.spec());
   try {
     launch_once(launcher, context, call, result);
+    if (options.dependence) {
+      check_dependence(launcher, context, kernel, call, options.seed, result);
+    }
   } catch (const Error& error) {
     result.error = error;
   }

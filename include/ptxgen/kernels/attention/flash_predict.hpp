@@ -1,8 +1,11 @@
 // ptxgen/kernels/attention/flash_predict.hpp - predicted times of attention of many queries
 #pragma once
 
+#include <variant>
+
 #include "ptxgen/kernels/attention/flash.hpp"
 #include "ptxgen/kernels/attention/flash_tensor_core.hpp"
+#include "ptxgen/kernels/attention/flash_wgmma.hpp"
 #include "ptxgen/kernels/model/errors.hpp"
 #include "ptxgen/ptx/target.hpp"
 
@@ -17,6 +20,7 @@ struct FlashTerms {
   double latency = 0;  ///< its steps, each after a load from the L2
   double l2 = 0;       ///< tiles of keys and values from the L2
   double dram = 0;     ///< q, k, v and out once
+  double merge = 0;    ///< parts of split keys, written and read, after the others
 };
 
 /// Predicted behaviour of a kernel on a GPU; docs/attention.md has the law.
@@ -35,9 +39,15 @@ struct FlashPrediction {
 
 [[nodiscard]] FlashPrediction predict(const FlashAttention& kernel, const ptx::Gpu& gpu);
 [[nodiscard]] FlashPrediction predict(const FlashAttentionTensorCore& kernel, const ptx::Gpu& gpu);
+[[nodiscard]] FlashPrediction predict(const FlashAttentionWgmma& kernel, const ptx::Gpu& gpu);
 
-/// The kernel on tensor cores with the tile that is predicted to be the fastest of those that the
-/// GPU can run. Throws what `check` throws if there is none.
-[[nodiscard]] FlashAttentionTensorCore plan_flash(const FlashProblem& problem, const ptx::Gpu& gpu);
+/// A kernel on tensor cores.
+using FlashPlan = std::variant<FlashAttentionTensorCore, FlashAttentionWgmma>;
+
+/// The kernel on tensor cores, with tile and splits, that is predicted to be the fastest of those
+/// that the GPU can run. Throws what `check` throws if there is none.
+[[nodiscard]] FlashPlan plan_flash(const FlashProblem& problem, const ptx::Gpu& gpu);
+/// "flash_attention_tensor_core 64x64", "flash_attention_tensor_core 64x32, 8 splits".
+[[nodiscard]] std::string to_text(const FlashPlan& plan);
 
 }  // namespace ptxgen::inline v0

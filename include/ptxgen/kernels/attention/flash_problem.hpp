@@ -9,6 +9,8 @@
 
 namespace ptxgen::inline v0 {
 
+inline constexpr std::uint32_t kMaxFlashGroup = 16;
+
 /// Operands of a launch. Leave those that the problem does not have empty.
 struct FlashOperands {
   DeviceRange out{}, q{}, k{}, v{}, key_lengths{}, query_lengths{}, table{};
@@ -82,7 +84,7 @@ namespace detail {
 inline constexpr std::array kFlashParameters = {
     number<&FlashProblem::rows>("rows", 1, 65535, "sequences"),
     number<&FlashProblem::kv_heads>("kv_heads", 1, 4095, "heads of k and v"),
-    number<&FlashProblem::group>("group", 1, 16, "query heads for each head of k and v")
+    number<&FlashProblem::group>("group", 1, kMaxFlashGroup, "query heads for each head of k and v")
         .specializes(),
     number<&FlashProblem::head_size>("head_size", 16, 256, "elements of a head")
         .multiple_of(16)
@@ -138,7 +140,7 @@ constexpr ArgumentRow<K> flash_number(std::string_view name, std::string_view do
   return row;
 }
 
-/// The arguments of K, in the order of the PTX parameters.
+/// The arguments that all kernels have, in the order of the PTX parameters.
 template <class K>
 constexpr auto flash_arguments() {
   using Row = ArgumentRow<K>;
@@ -192,6 +194,17 @@ constexpr auto flash_arguments() {
                       [](const K& spec, const O&) { return std::uint64_t{spec.problem.pages}; }),
       Row::template scalar<&O::scale>("scale", "of the scores; 0: 1 / sqrt(head_size)")
           .values(0.05, 0.3)};
+}
+
+/// The same, then the kernel's own.
+template <class K, std::size_t kMore>
+constexpr auto flash_arguments(const std::array<ArgumentRow<K>, kMore>& more) {
+  constexpr auto kRows = flash_arguments<K>();
+  std::array<ArgumentRow<K>, kRows.size() + kMore> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = i < kRows.size() ? kRows[i] : more[i - kRows.size()];
+  }
+  return all;
 }
 
 /// Throws `Error` (Stage::Build, "bad-parameter") for values that do not go together.

@@ -25,15 +25,21 @@ inline constexpr FlashMmaTileShape kFlashMmaTiles[] = {
 /// `cp.async` nor bf16 nor m16n8k16, each thread loads and stores, and a product is two of m16n8k8.
 ///
 /// The maximum and the sum are those of the online softmax of `flash_attention`; what was summed is
-/// scaled only in steps in which a maximum of the warp rises. Bits depend on the tile and on the
-/// tensor cores. NaN as there. Alignment in bytes: q, k, v and out 16. Entry
+/// scaled only in steps in which a maximum of the warp rises. NaN as there. Alignment in bytes: q,
+/// k, v and out 16.
+///
+/// With `splits` so many blocks have the same queries, each a part of the keys: few queries of a
+/// long cache then fill the GPU. Each block writes maxima, sums and unnormalised outputs to the
+/// workspace, and the last one to arrive merges them in the order of the keys. Bits depend on the
+/// tile, the splits and the tensor cores, not on the schedule. Entry
 /// `flash_attention_tensor_core(q, k, v, key_lengths, query_lengths, table, out, queries, keys,
-/// max_seq, window, pages, scale)`.
+/// max_seq, window, pages, scale, workspace)`.
 struct FlashAttentionTensorCore {
   FlashProblem problem{.type = ElementType::f16, .cache = ElementType::f16};
   /// Auto: 128x64 if it fits 99 KiB of shared memory, which GPUs from sm_80 on have, else 128x32;
   /// for heads of more than 128 elements 64x32, for its registers.
   FlashMmaTile tile = FlashMmaTile::Auto;
+  std::uint32_t splits = 1;  ///< blocks of the same queries, 1 to 64
 
   static constexpr std::uint32_t kThreads = 128;  ///< of a block
 
@@ -42,6 +48,8 @@ struct FlashAttentionTensorCore {
   [[nodiscard]] const FlashMmaTileShape& shape() const noexcept;
   /// Dynamic shared memory of a block, bytes.
   [[nodiscard]] std::uint32_t shared_bytes() const noexcept;
+  /// What a block writes to the workspace, with `splits`.
+  [[nodiscard]] std::uint64_t part_bytes() const noexcept;
 
   /// Throws what `check(kernel, target)` throws.
   [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
@@ -74,8 +82,11 @@ struct Describe<FlashAttentionTensorCore> {
       "wide: 8 lanes copy consecutive 16 bytes of a row of k or v"};
   static constexpr auto parameters = detail::flash_parameters<K>(
       choice<&K::tile, detail::kFlashMmaTileWords>("tile", "queries of a block, keys of a step")
+          .specializes(),
+      number<&K::splits>("splits", 1, 64, "blocks that share the keys of the same queries")
           .specializes());
-  static constexpr auto arguments = detail::flash_arguments<K>();
+  static constexpr auto arguments =
+      detail::flash_arguments<K>(std::array{ArgumentRow<K>::workspace()});
   static void check(const K& spec, const FlashOperands& operands) {
     detail::check_flash(spec.problem, text.name);
     detail::check_flash_operands(spec.problem, operands, text.name);
@@ -84,8 +95,10 @@ struct Describe<FlashAttentionTensorCore> {
     ptxgen::check(spec, target);
   }
   static KernelKey key(const K& spec) {
-    return detail::flash_key(spec.problem, static_cast<std::uint64_t>(spec.tile));
+    return detail::flash_key(
+        spec.problem, static_cast<std::uint64_t>(spec.tile) << 32 | std::uint64_t{spec.splits});
   }
+  static WorkspaceNeed workspace(const K& spec);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K&) { return {.relative = 0x1p-24 * 1.01, .absolute = 1e-30}; }
   static constexpr K cases[] = {{{.rows = 1,
@@ -149,7 +162,18 @@ struct Describe<FlashAttentionTensorCore> {
                                   .queries = 18,
                                   .keys = 35,
                                   .type = ElementType::f16,
-                                  .cache = ElementType::f16}}};
+                                  .cache = ElementType::f16}},
+                                {{.rows = 2,
+                                  .kv_heads = 1,
+                                  .group = 2,
+                                  .head_size = 64,
+                                  .queries = 5,
+                                  .keys = 300,
+                                  .type = ElementType::f32,
+                                  .cache = ElementType::f16,
+                                  .variable = true},
+                                 FlashMmaTile::t64x64,
+                                 3}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -35,12 +35,13 @@ inline constexpr GemmTileShape kGemmTiles[] = {
   return kGemmTiles[static_cast<std::size_t>(tile)];
 }
 
-/// Products by `mma.sync.m16n8k16` of f16 or bf16 with sums in f32. A ring of `stages` steps in
-/// shared memory is filled by `cp.async` of 16, 8 or 4 bytes, `stages - 1` steps ahead, with one
-/// barrier a step; where rows are aligned to 2 bytes only, and on sm_75, each thread loads and
-/// stores instead. Elements outside the matrices are zeros. Fragments are loaded by `ldmatrix`,
-/// with `.trans` for a transposed A and a B that is not. The 16 bytes of a row are permuted by the
-/// number of the row, so neither the copies of 16 bytes nor `ldmatrix` have bank conflicts.
+/// Products by `mma.sync.m16n8k16` of f16 or bf16, or `m16n8k32` of e4m3, with sums in f32. A ring
+/// of `stages` steps in shared memory is filled by `cp.async` of 16, 8 or 4 bytes, `stages - 1`
+/// steps ahead, with one barrier a step; where rows are aligned to 2 bytes only, and on sm_75, each
+/// thread loads and stores instead. Elements outside the matrices are zeros. Fragments are loaded
+/// by `ldmatrix`, with `.trans` for a transposed A and a B that is not. The 16 bytes of a row are
+/// permuted by the number of the row, so neither the copies of 16 bytes nor `ldmatrix` have bank
+/// conflicts.
 ///
 /// A B of another type than A is loaded by each thread, eight adjacent terms at a time, dequantised
 /// exactly, rounded to the type of A, and stored to the same place. A is f16 or bf16 then, B
@@ -53,11 +54,18 @@ inline constexpr GemmTileShape kGemmTiles[] = {
 ///
 /// With several `splits` each block has an equal number of steps and stores its sums, as f32, to
 /// the workspace; the last block of a tile to arrive adds them in the order of k. So the same plan
-/// gives the same bits in every run. Entry `gemm_mma(c, a, b, bias, residual, workspace, alpha,
-/// beta, m)`.
+/// gives the same bits in every run.
+///
+/// With `blocks` (stream-K) the grid has that many for each matrix, and none waits for another: of
+/// the tiles that would leave a last, incomplete wave, and as many more as there are blocks, the
+/// steps are divided evenly, in runs of `stages` steps; the other tiles are whole, one after
+/// another. Sums of divided tiles are added in the order of k, through the workspace, so their bits
+/// depend on the number of blocks, and on nothing else. Entry `gemm_mma(c, a, b, bias, residual,
+/// workspace, alpha, beta, m)`.
 struct GemmMma {
   /// Rows of tiles whose blocks follow one another and share columns of B in the L2.
   static constexpr std::uint32_t kGroupedTiles = 8;
+  static constexpr std::uint32_t kMaxBlocks = 4096;
 
   GemmProblem problem;
   GemmTile tile = GemmTile::t128x128x32;
@@ -65,11 +73,19 @@ struct GemmMma {
   /// Blocks that share the terms of a tile, the grid's y: they divide the steps, which are
   /// complete.
   std::uint32_t splits = 1;
+  /// Blocks of a matrix's grid that share all of its tiles; k is then a multiple of the terms of
+  /// all stages. 0: one for each tile and split.
+  std::uint32_t blocks = 0;
 
   using Operands = GemmOperands;
 
   [[nodiscard]] constexpr const GemmTileShape& shape() const noexcept { return shape_of(tile); }
-  /// Bytes of a copy to shared memory: 16, 8, 4 or 2, as alignment, pitch and stride allow.
+  /// Terms of a step: those of the tile, of e4m3 twice as many.
+  [[nodiscard]] constexpr std::uint32_t step() const noexcept {
+    return problem.type == ElementType::e4m3 ? 2u * shape().k : shape().k;
+  }
+  /// Bytes of a copy to shared memory: 16, 8, 4 or 2 (of e4m3 also 1), as alignment, pitch and
+  /// stride allow.
   [[nodiscard]] std::uint32_t load_bytes_a() const noexcept;
   [[nodiscard]] std::uint32_t load_bytes_b() const noexcept;
   /// Of its address, in bytes; blocks need no more than their own.
@@ -81,7 +97,7 @@ struct GemmMma {
     return problem.type_b() != problem.type;
   }
   [[nodiscard]] std::uint32_t shared_bytes() const noexcept;
-  /// Blocks that have outputs of their own: tiles of all matrices.
+  /// Tiles of all matrices.
   [[nodiscard]] std::uint64_t tiles() const noexcept;
 
   /// Throws what `check(kernel, target)` throws.
@@ -100,6 +116,10 @@ void check(const GemmMma& kernel, const ptx::Target& target);
 /// added, and the result is cut to f32 (sm_80 to sm_89; sm_90 adds 16 and keeps 25 bits, which is
 /// less): nine cuts of 2^-24 and one of 2^-23. Source: Microsoft's MMA-Sim, a bit-exact model.
 [[nodiscard]] double tensor_core_error(std::uint64_t terms) noexcept;
+/// The same of products of e4m3, whose sums have 13 bits after the point: of 16 products and the
+/// sum so far, and of the result (sm_89; wgmma of sm_90a adds 32, mma.sync there keeps more).
+/// Source: MMA-Sim.
+[[nodiscard]] double eight_bit_error(std::uint64_t terms) noexcept;
 
 namespace detail {
 
@@ -124,6 +144,8 @@ struct Describe<GemmMma> {
           .specializes(),
       number<&K::stages>("stages", 2, 5, "steps in shared memory").specializes(),
       number<&K::splits>("splits", 1, 64, "blocks that share the terms of a tile").specializes(),
+      number<&K::blocks>("blocks", 0, K::kMaxBlocks, "blocks that share all tiles; 0: one for each")
+          .specializes(),
       detail::gemm_choice<K, &GemmProblem::alignment, kGemmAlignments>(
           "align", "bytes that A and B are aligned to"),
       detail::gemm_choice<K, &GemmProblem::c_alignment, kGemmAlignments>(
@@ -177,6 +199,11 @@ struct Describe<GemmMma> {
        GemmTile::t128x128x32,
        5},
       {{.m = 70, .n = 50, .k = 192, .bias = true}, GemmTile::t32x32x32, 2, 3},
+      {{.m = 70, .n = 50, .k = 192, .batch = 2, .stride_a = 13440, .residual = true},
+       GemmTile::t32x32x32,
+       2,
+       1,
+       4},
       {{.m = 70, .n = 50, .k = 256, .b = ElementType::q4_k, .transpose_b = true},
        GemmTile::t64x64x32},
       {{.m = 40,

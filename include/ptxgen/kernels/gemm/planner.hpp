@@ -16,20 +16,22 @@ namespace ptxgen::inline v0 {
 
 /// Times of a matrix product, in microseconds. Each is what its resource alone would take.
 struct GemmTerms {
-  double launch = 0;   ///< from the kernel ahead of it in a graph
-  double tensor = 0;   ///< tensor cores (or `fma`) of the busiest SM
-  double shared = 0;   ///< copies to and fragments from shared memory of the busiest SM
-  double latency = 0;  ///< steps of the busiest SM whose copies wait for the L2
-  double l2 = 0;       ///< tiles of A and B from the L2
-  double dram = 0;     ///< A, B and C, each as often as it is replaced in the L2
-  double outputs = 0;  ///< outputs of the busiest SM that are stored while it multiplies nothing
+  double launch = 0;     ///< from the kernel ahead of it in a graph
+  double tensor = 0;     ///< tensor cores (or `fma`) of the busiest SM
+  double shared = 0;     ///< copies to and fragments from shared memory of the busiest SM
+  double latency = 0;    ///< steps of the busiest SM whose copies wait for the L2
+  double l2 = 0;         ///< tiles of A and B from the L2
+  double dram = 0;       ///< A, B and C, each as often as it is replaced in the L2
+  double outputs = 0;    ///< outputs of the busiest SM that are stored while it multiplies nothing
+  double reduction = 0;  ///< sums of divided tiles, while nothing is multiplied
 };
 
 /// Predicted behaviour of a kernel on a GPU; docs/gemm.md has the law.
 struct GemmPrediction {
   double us = 0;  ///< as a node of a graph
   GemmTerms terms;
-  std::string_view bound_by;  ///< "launch", "tensor", "shared", "latency", "l2", "dram", "outputs"
+  /// "launch", "tensor", "shared", "latency", "l2", "dram", "outputs", "reduction"
+  std::string_view bound_by;
   std::uint64_t blocks = 0;
   std::uint32_t blocks_per_sm = 0;
   double waves = 0;          ///< blocks / SMs
@@ -59,7 +61,7 @@ struct GemmCandidate {
 [[nodiscard]] std::vector<GemmCandidate> rank_gemm_plans(const GemmProblem& problem,
                                                          const ptx::Gpu& gpu);
 /// "gemm_mma 128x128x32, 3 stages", "gemm_tiled 32x32", "gemm_wgmma 128x256x64, 4 stages, clusters
-/// of 2, 132 blocks".
+/// of 2, 132 blocks that divide tiles".
 [[nodiscard]] std::string to_text(const GemmKernel& kernel);
 
 }  // namespace ptxgen::inline v0

@@ -37,6 +37,9 @@ struct GemmOperands {
 /// weights are in GGUF files, with blocks along k: k, ldb and stride_b are multiples of the values
 /// of a block. Kernels without tensor cores multiply the exact values as f32; those on tensor cores
 /// round each to the type of A first, and one that is too large for f16 becomes infinite.
+///
+/// e4m3 is a type of A and B together, of kernels on tensor cores: A is stored `[m x k]`, B
+/// `[n x k]`, since tensor cores multiply 8-bit elements that are adjacent along k.
 struct GemmProblem {
   using Operands = GemmOperands;
 
@@ -44,7 +47,7 @@ struct GemmProblem {
   std::uint32_t n = 512;
   std::uint32_t k = 512;
   std::uint32_t batch = 1;              ///< matrices; the grid's z
-  ElementType type = ElementType::f16;  ///< of A: f32, f16 or bf16
+  ElementType type = ElementType::f16;  ///< of A: f32, f16, bf16 or e4m3
   /// Of B: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k. Empty: as A.
   std::optional<ElementType> b{};
   ElementType c = ElementType::f32;  ///< of C, bias and residual: f32, f16 or bf16
@@ -110,6 +113,10 @@ inline constexpr Word<GemmActivation> kGemmActivations[] = {
     {"silu", GemmActivation::Silu},
     {"gelu", GemmActivation::Gelu},
     {"gelu_tanh", GemmActivation::GeluByTanh}};
+inline constexpr Word<ElementType> kGemmTypes[] = {{"f32", ElementType::f32},
+                                                   {"f16", ElementType::f16},
+                                                   {"bf16", ElementType::bf16},
+                                                   {"e4m3", ElementType::e4m3}};
 inline constexpr Word<std::optional<ElementType>> kGemmTypesOfB[] = {
     {"as_a", std::nullopt},      {"f32", ElementType::f32},   {"f16", ElementType::f16},
     {"bf16", ElementType::bf16}, {"q4_0", ElementType::q4_0}, {"q4_1", ElementType::q4_1},
@@ -129,7 +136,7 @@ inline constexpr std::array kGemmParameters = {
     number<&GemmProblem::n>("n", 1, 0x7fffffffu, "columns of C").specializes(),
     number<&GemmProblem::k>("k", 1, 0x7fffffffu, "terms of a sum").specializes(),
     number<&GemmProblem::batch>("batch", 1, 65535, "matrices, the grid's z"),
-    choice<&GemmProblem::type, kFloatTypes>("type", "of A").specializes(),
+    choice<&GemmProblem::type, kGemmTypes>("type", "of A").specializes(),
     choice<&GemmProblem::b, kGemmTypesOfB>("b", "type of B; a block format needs tb").specializes(),
     choice<&GemmProblem::c, kFloatTypes>("c", "type of C, bias and residual").specializes(),
     flag<&GemmProblem::transpose_a>("ta", "A is stored as [k x m]").specializes(),
@@ -269,6 +276,10 @@ constexpr auto gemm_arguments(const GemmAlignments<K>& aligned = {}) {
   }
 }
 
+/// Throws "bad-problem" for e4m3, which the kernel without tensor cores does not have.
+void refuse_eight_bits(const GemmProblem& problem, std::string_view kernel);
+/// The same for e4m3 that is not adjacent along k, or a B of another type.
+void check_eight_bits(const GemmProblem& problem, std::string_view kernel);
 /// Throws `Error` (Stage::Launch, "arguments") for factors of a problem that is not scaled.
 void check_gemm_operands(const GemmProblem& problem, const GemmOperands& operands);
 /// What the problem adds to a module's key; the kernel's own choices are `plan`.

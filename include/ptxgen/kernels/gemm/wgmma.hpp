@@ -19,22 +19,29 @@ inline constexpr WgmmaTileShape kWgmmaTiles[] = {{"128x256x64", 128, 256, 64},
   return kWgmmaTiles[static_cast<std::size_t>(tile)];
 }
 
-/// Products by `wgmma` (sm_90a) of f16 or bf16 with sums in f32. Of three warpgroups one is the
-/// producer: a thread of it fills a ring of `stages` steps by tensor copies, with an mbarrier for
-/// the arrival of each step and one for its release; the registers that it does not need go to the
-/// others (`setmaxnreg`). Each of the other two computes 64 rows of the tile by
+/// Products by `wgmma` (sm_90a) of f16, bf16 or e4m3 with sums in f32. Of three warpgroups one is
+/// the producer: a thread of it fills a ring of `stages` steps by tensor copies, with an mbarrier
+/// for the arrival of each step and one for its release; the registers that it does not need go to
+/// the others (`setmaxnreg`). Each of the other two computes 64 rows of the tile by
 /// `wgmma.m64nNk16`, both operands in shared memory with the 128-byte swizzle, and keeps one group
 /// of products in flight: a step is released when the next one has been issued.
 ///
-/// All transpositions are those of the matrix descriptors. A step outside the matrices is zeros,
-/// filled by the tensor copies, so any m, n and k; the terms are added in their order. Needs what
-/// tensor maps need: A and B at addresses, with rows and matrices of multiples of 16 bytes.
+/// All transpositions are those of the matrix descriptors, which e4m3 does not have. A step outside
+/// the matrices is zeros, filled by the tensor copies, so any m, n and k; the terms are added in
+/// their order. Needs what tensor maps need: A and B at addresses, with rows and matrices of
+/// multiples of 16 bytes.
 ///
 /// With a cluster of two blocks each copies half of the columns of B to both (`multicast`). With
 /// `blocks` the grid has that many, each of which computes every `blocks`-th tile, so that the
 /// next tile's copies run beside the outputs of the last one.
 ///
-/// Entry `gemm_wgmma(c, a, b, bias, residual, alpha, beta, m, map_a, map_b)`.
+/// With `stream_k` these blocks share the tiles evenly: of those that would leave a last,
+/// incomplete wave, and as many more as there are clusters, the steps are divided among the
+/// clusters; the other tiles are whole. Sums of divided tiles are added in the order of k, through
+/// the workspace, and no block waits for another. Their bits depend on the number of clusters, and
+/// on nothing else.
+///
+/// Entry `gemm_wgmma(c, a, b, bias, residual, workspace, alpha, beta, m, map_a, map_b)`.
 struct GemmWgmma {
   static constexpr std::uint32_t kConsumers = 2;  ///< warpgroups that multiply
   static constexpr std::uint32_t kThreads = 128 * (kConsumers + 1);
@@ -48,12 +55,17 @@ struct GemmWgmma {
   /// Blocks of a matrix's grid that compute all of its tiles, a multiple of the cluster; the steps
   /// of a tile are then a multiple of the stages. 0: as many blocks as tiles.
   std::uint32_t blocks = 0;
+  bool stream_k = false;  ///< needs `blocks`
 
   using Operands = GemmOperands;
 
   [[nodiscard]] constexpr const WgmmaTileShape& shape() const noexcept { return shape_of(tile); }
+  /// Terms of a step, 128 bytes: those of the tile, of e4m3 twice as many.
+  [[nodiscard]] constexpr std::uint32_t step() const noexcept {
+    return problem.type == ElementType::e4m3 ? 2u * shape().k : shape().k;
+  }
   [[nodiscard]] constexpr std::uint32_t steps() const noexcept {
-    return (problem.k - 1) / shape().k + 1;
+    return (problem.k - 1) / step() + 1;
   }
   [[nodiscard]] std::uint32_t shared_bytes() const noexcept;
   /// Of one matrix, with the empty ones that complete the clusters.
@@ -77,6 +89,10 @@ void check(const GemmWgmma& kernel, const ptx::Target& target);
 /// and the result is cut to f32: seventeen cuts of 2^-25 and one of 2^-23. Source: Microsoft's
 /// MMA-Sim, a bit-exact model.
 [[nodiscard]] double warpgroup_error(std::uint64_t terms) noexcept;
+/// The same of e4m3: 32 products and the sum so far are cut to 13 bits, and so is the result, of
+/// what the sum may have been before. Source: MMA-Sim for sm_89; public reports say the same of
+/// wgmma.
+[[nodiscard]] double warpgroup_eight_bit_error(std::uint64_t terms) noexcept;
 
 namespace detail {
 
@@ -105,6 +121,7 @@ struct Describe<GemmWgmma> {
             .specializes(),
         number<&K::blocks>("blocks", 0, 65534, "blocks that compute all tiles; 0: one for each")
             .specializes(),
+        flag<&K::stream_k>("stream_k", "blocks divide the last tiles evenly").specializes(),
         detail::gemm_choice<K, &GemmProblem::c_alignment, kGemmAlignments>(
             "c_align", "bytes that C, bias and residual are aligned to"));
     // The maps have them, not the code.
@@ -116,8 +133,8 @@ struct Describe<GemmWgmma> {
   static constexpr auto arguments = [] {
     using Row = ArgumentRow<K>;
     constexpr auto rows =
-        detail::gemm_arguments<K>({[](const K&) { return 16u; }, [](const K&) { return 16u; },
-                                   [](const K& spec) { return spec.problem.c_alignment; }});
+        detail::gemm_arguments<K, true>({[](const K&) { return 16u; }, [](const K&) { return 16u; },
+                                         [](const K& spec) { return spec.problem.c_alignment; }});
     std::array<Row, rows.size() + 2> all{};
     for (std::size_t i = 0; i < rows.size(); ++i) all[i] = rows[i];
     all[rows.size()] = Row::tensor_map("map_a", detail::wgmma_map_a, "of a");
@@ -132,6 +149,7 @@ struct Describe<GemmWgmma> {
     ptxgen::check(spec, target);
   }
   static KernelKey key(const K& spec);
+  static WorkspaceNeed workspace(const K& spec);
   static void reference(const K& spec, HostOperands& host) {
     detail::gemm_reference(spec.problem, host);
   }
@@ -170,7 +188,19 @@ struct Describe<GemmWgmma> {
        WgmmaTile::t128x128x64,
        2,
        2,
-       2}};
+       2},
+      {{.m = 300, .n = 200, .k = 250, .transpose_b = true, .lda = 256, .ldb = 256},
+       WgmmaTile::t128x128x64,
+       2,
+       1,
+       4,
+       true},
+      {{.m = 600, .n = 40, .k = 500, .lda = 504, .c_alignment = 4},
+       WgmmaTile::t128x128x64,
+       4,
+       2,
+       4,
+       true}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -20,7 +20,8 @@ struct TensorRates {
   [[nodiscard]] double mma_tflops() const noexcept { return peak_tflops * mma_share; }
 };
 
-/// Of f16 and bf16 (the same), or tf32 for f32. 0 where the tensor cores do not have the type.
+/// Of f16 and bf16 (the same), tf32 for f32, or e4m3. 0 where the tensor cores do not have the
+/// type.
 [[nodiscard]] TensorRates tensor_rates(const ptx::Gpu& gpu, ElementType type) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ptxgen/check/sizes.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -20,6 +21,11 @@ struct VerifyOptions {
   std::uint32_t offset = 0;
   /// Each output that may be identical to an input of its type and size is that input.
   bool in_place = false;
+  /// Also launches with parts of each input of floats changed, up to four times an input, and
+  /// compares which outputs change with those of the reference: findings "lost-dependence" and
+  /// "false-dependence". Nothing for a kernel that reads what it writes. Runs `gates::sizes` on the
+  /// kernel's code.
+  bool dependence = false;
   /// Numbers of scalars; others are random.
   std::vector<OperandValue> scalars = {};
 };
@@ -58,6 +64,9 @@ struct Verification {
                                   const KernelDescription& kernel,
                                   std::span<const std::uint64_t> values,
                                   const VerifyOptions& options = {});
+
+/// The kernel's numbers of elements, with what its parameters of the same names are multiples of.
+[[nodiscard]] std::vector<gates::SizeDeclaration> declared_sizes(const KernelDescription& kernel);
 
 struct BenchmarkOptions {
   std::uint64_t launches = 100;  ///< of a round, timed together

@@ -1,0 +1,173 @@
+// ptxgen/runtime/recording/recording.hpp - launches recorded in one file, and replayed
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/emulator/host/arguments.hpp"
+#include "ptxgen/kernels/description.hpp"
+#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// What a buffer of a recording holds before a frame.
+struct RecordedContent {
+  enum class Kind : std::uint8_t {
+    Bytes,     ///< `bytes`
+    Fill,      ///< every byte is `fill`
+    Spec,      ///< `spec`, an argument of `ptxgen run`: "random:f32:1024:7", "iota:u32:16"
+    Elements,  ///< random elements of `type` between `low` and `high`, as `verify` makes them
+  };
+  Kind kind = Kind::Fill;
+  std::vector<std::byte> bytes;
+  std::uint8_t fill = 0;
+  std::string spec;
+  ElementType type = ElementType::f32;
+  double low = -1;
+  double high = 1;
+  std::uint64_t seed = 0;  ///< of Elements, and of a Spec of each frame
+  /// Of Spec and Elements: each frame has another seed, `frame` added. A Spec is written without
+  /// one then.
+  bool each_frame = false;
+};
+
+/// Device memory of a recording, aligned to 256 bytes. Buffers that are outputs, or differ from
+/// frame to frame, are written before each frame; the others before the first.
+struct RecordedBuffer {
+  std::string name;  ///< of the operand or parameter
+  std::uint64_t bytes = 0;
+  RecordedContent content;
+  bool output = false;  ///< hashed and compared after each frame
+};
+
+/// An address in an argument block: that of byte `offset` of a buffer.
+struct RecordedPointer {
+  std::uint32_t at = 0;  ///< byte of the block
+  std::size_t buffer = 0;
+  std::uint64_t offset = 0;
+};
+
+struct RecordedLaunch {
+  std::size_t module = 0;
+  std::string kernel;
+  LaunchGeometry geometry;
+  std::vector<std::byte> block;  ///< the arguments; 0 where an address is
+  std::vector<RecordedPointer> pointers;
+};
+
+/// Launches with all that they need to be repeated in another process, on another device: PTX,
+/// arguments, inputs or their seeds; and what came of them. A frame is all launches in their order,
+/// on new inputs.
+///
+/// Plain data. `to_json` and `parse_recording` are its file format.
+struct Recording {
+  std::string made_by;  ///< "ptxgen 0.1.0, NVIDIA H200 SXM (emulated)"
+  std::string gpu;      ///< of the GPU table, where it was recorded; empty: not one of it
+  std::uint64_t seed = 0;
+  std::uint64_t frames = 1;
+  std::vector<std::string> modules;  ///< PTX
+  std::vector<RecordedBuffer> buffers;
+  std::vector<RecordedLaunch> launches;  ///< of a frame
+  /// XXH3-128 of all bytes of the outputs after each frame, in the order of the buffers: 32
+  /// hexadecimal digits. Fewer than `frames` if one failed.
+  std::vector<std::string> frame_hashes;
+  std::string hash;  ///< XXH3-128 of the texts of `frame_hashes`
+  /// The outputs themselves, a frame after the other; empty if they were too large to keep.
+  std::vector<std::byte> outputs;
+  /// "device-fault: ..." or the findings of the frame after the last one in `frame_hashes`, which
+  /// is the last that was run. Empty: all went well.
+  std::string failure;
+};
+
+/// The file format: JSON, bytes as hexadecimal digits.
+[[nodiscard]] std::string to_json(const Recording& recording);
+/// Throws `Error` (Stage::Io, "bad-recording") naming `file`, the member and what is expected.
+[[nodiscard]] Recording parse_recording(std::string_view text, std::string_view file);
+
+struct RecordOptions {
+  std::uint64_t seed = 42;  ///< of the inputs
+  std::uint64_t frames = 100;
+  /// Outputs are kept if those of all frames have at most so many bytes. With them a replay names
+  /// the byte that differs, without them the frame.
+  std::uint64_t keep_bytes = 16 << 20;
+  /// Elements an input may have to be another one in each frame; larger ones, matrices of weights,
+  /// are the same in all.
+  std::uint64_t vary_elements = 1 << 20;
+};
+
+/// Records launches of a described kernel on random inputs. Opens `device` for itself. Throws what
+/// opening, building and loading throw; `Error` (Stage::Launch, "not-recorded") for a kernel
+/// whose arguments have tensor maps, which are of one device. A fault, and findings of the emulated
+/// device, end the recording and are part of it.
+///
+/// Threads: one recording of a described kernel at a time in a process.
+[[nodiscard]] Recording record(std::string_view device, const KernelDescription& kernel,
+                               std::span<const std::uint64_t> values,
+                               const RecordOptions& options = {},
+                               const Settings& settings = Settings::from_environment());
+
+/// One launch of any PTX.
+struct PtxLaunch {
+  std::string_view ptx;
+  std::string_view file = "<ptx>";  ///< its name in messages
+  std::string_view kernel;          ///< the entry's name
+  LaunchGeometry geometry;
+  /// In the order of the parameters. `random` without a seed is another sequence in each frame;
+  /// the contents of files become part of the recording.
+  std::span<const emulator::ArgumentSpec> arguments;
+};
+/// Records it. Throws `Error` (Stage::Launch, "argument"), and what loading throws.
+[[nodiscard]] Recording record(const Context& context, const PtxLaunch& launch,
+                               const RecordOptions& options = {});
+
+/// One bit of a buffer's content in one frame, inverted before the launches: what a replay must
+/// find.
+struct FlippedBit {
+  std::uint64_t frame = 0;
+  std::size_t buffer = 0;
+  std::uint64_t bit = 0;
+};
+
+struct ReplayOptions {
+  std::optional<FlippedBit> flip;
+};
+
+/// The first frame that is not the recorded one.
+struct Divergence {
+  std::uint64_t frame = 0;
+  std::string expected;  ///< hash
+  std::string found;
+  /// Where the recording has its outputs: buffer and byte of the first difference.
+  std::string buffer;
+  std::uint64_t offset = 0;
+  std::byte expected_byte{};
+  std::byte found_byte{};
+  std::uint64_t differing = 0;  ///< bytes of the frame; 0: the outputs were not kept
+};
+
+struct Replay {
+  std::uint64_t frames = 0;  ///< that were run
+  std::string hash;
+  std::optional<Divergence> first;
+  std::string failure;  ///< as in Recording
+  /// Whether every frame, and the failure's kind, are as recorded.
+  bool same = false;
+};
+
+/// Runs all frames of a recording and compares each with what was recorded. Throws `Error`:
+/// (Stage::Launch, "bad-recording") for indices, sizes and offsets that do not fit together, or a
+/// flip of a bit that is not there; what loading throws.
+[[nodiscard]] Replay replay(const Context& context, const Recording& recording,
+                            const ReplayOptions& options = {});
+
+/// "frame 12: y differs in 1 of 16384 bytes, first at byte 100: 3f expected, 40 found".
+[[nodiscard]] std::string to_text(const Divergence& divergence, const Recording& recording);
+
+}  // namespace ptxgen::inline v0

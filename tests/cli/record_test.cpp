@@ -1,0 +1,63 @@
+// tests/cli/record_test.cpp - ptxgen record and replay: another process, other threads, a changed
+// bit
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+#include "support/harness.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+TEST_CASE("what one process recorded another replays, and finds what was changed") {
+  const TemporaryDirectory folder("/tmp");
+  const std::string file = folder.path() + "/gemv.json";
+  const auto recorded = ptxgen_program(
+      {"record", "gemv", "-p", "k=256", "-p", "n=64", "--frames", "6", "--seed", "42", "-o", file});
+  CHECK(recorded.exit_code == 0);
+  CHECK(contains(recorded.err, "gemv: 6 frames, hash "));
+
+  for (const char* const threads : {"1", "2"}) {
+    const auto same = ptxgen_program({"replay", file, "--threads", threads, "--json"});
+    CHECK(same.exit_code == 0);
+    const auto report = nlohmann::json::parse(same.out);
+    CHECK(report["same"] == true);
+    CHECK(report["frames"] == 6);
+    CHECK(report["hash"] == report["expected_hash"]);
+    CHECK(report["first"].is_null());
+  }
+
+  const auto changed = ptxgen_program({"replay", file, "--flip", "3:x:31"});
+  CHECK(changed.exit_code == 1);
+  CHECK(contains(changed.out, "frame 3: "));
+  CHECK(contains(changed.out, " of 256 bytes of the outputs differ, the first at byte "));
+  CHECK(contains(changed.out, "not the same\n"));
+
+  const auto unknown = ptxgen_program({"replay", file, "--flip", "3:w:31"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(contains(unknown.err, "there is no buffer 'w'; there are: "));
+  const auto malformed = ptxgen_program({"replay", file, "--flip", "3"});
+  CHECK(malformed.exit_code == 2);
+  CHECK(contains(malformed.err, "--flip 3: expected FRAME:BUFFER:BIT, as in 3:x:17"));
+}
+
+TEST_CASE("record takes any PTX with the arguments of run") {
+  const TemporaryDirectory folder("/tmp");
+  const std::string ptx = folder.path() + "/vadd.ptx";
+  const std::string file = folder.path() + "/vadd.json";
+  REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
+  const auto recorded = ptxgen_program({"record", ptx, "--grid", "4", "--block", "256", "--arg",
+                                        "print:f32:1024", "random:f32:1024", "random:f32:1024",
+                                        "u32:1024", "--frames", "3", "-o", file});
+  INFO(recorded.err);
+  CHECK(recorded.exit_code == 0);
+  CHECK(ptxgen_program({"replay", file}).exit_code == 0);
+
+  const auto no_grid = ptxgen_program({"record", ptx});
+  CHECK(no_grid.exit_code == 2);
+  CHECK(contains(no_grid.err, "--grid is missing, and '" + ptx + "' is PTX"));
+  const auto no_recording = ptxgen_program({"replay", ptx});
+  CHECK(no_recording.exit_code != 0);
+  CHECK(contains(no_recording.err, "this is not a recording: "));
+}
