@@ -110,4 +110,9 @@ ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device, const Se
   return chosen_gpu(gpu, choice, {});
 }
 
+std::string DeviceOptions::full_name(const DeviceChoice& choice) const {
+  if (!choice.emulator || choice.host) return choice.name;
+  return "emulator:" + std::string(chosen_gpu(gpu, choice, {}).name);
+}
+
 }  // namespace ptxgen::cli

@@ -59,6 +59,8 @@ struct DeviceOptions {
   [[nodiscard]] Device open(const DeviceChoice& choice, const Settings& settings) const {
     return open_device(choice, chosen_gpu(gpu, choice, {}), settings);
   }
+  /// The device as Device::open takes it: "emulator:h200", "host", "cuda:0".
+  [[nodiscard]] std::string full_name(const DeviceChoice& choice) const;
 };
 
 }  // namespace ptxgen::cli

@@ -42,6 +42,33 @@ TEST_CASE("what one process recorded another replays, and finds what was changed
   CHECK(contains(malformed.err, "--flip 3: expected FRAME:BUFFER:BIT, as in 3:x:17"));
 }
 
+TEST_CASE("a run that fails records itself where PTXGEN_REPRO says") {
+  const TemporaryDirectory folder("/tmp");
+  const std::string ptx = folder.path() + "/vadd.ptx";
+  REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
+  const std::vector<std::string> call = {"run",
+                                         ptx,
+                                         "--grid",
+                                         "4",
+                                         "--block",
+                                         "256",
+                                         "--arg",
+                                         "print:f32:1024",
+                                         "random:f32:1024",
+                                         "random:f32:512",
+                                         "u32:1024"};
+  const auto failed = with_environment({"PTXGEN_REPRO=" + folder.path()}, call);
+  CHECK(failed.exit_code == 1);
+  CHECK(contains(failed.err, "recorded: ptxgen replay " + folder.path() + "/run-vadd.json\n"));
+  const auto again = ptxgen_program({"replay", folder.path() + "/run-vadd.json"});
+  CHECK(again.exit_code == 0);
+  CHECK(contains(again.out, "frame 0: findings: out-of-bounds\n"));
+
+  const auto nowhere = with_environment({"PTXGEN_REPRO=" + folder.path() + "/no"}, call);
+  CHECK(nowhere.exit_code == 1);
+  CHECK(contains(nowhere.err, "not recorded (PTXGEN_REPRO=" + folder.path() + "/no): "));
+}
+
 TEST_CASE("record takes any PTX with the arguments of run") {
   const TemporaryDirectory folder("/tmp");
   const std::string ptx = folder.path() + "/vadd.ptx";

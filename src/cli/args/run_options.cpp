@@ -92,4 +92,15 @@ emulator::Launch launch_of(const RunOptions& options, const emulator::Program::K
   return launch;
 }
 
+LaunchGeometry geometry_of(const emulator::Launch& launch) {
+  const auto size = [](const emulator::Dim3& d) { return Dim3{d.x, d.y, d.z}; };
+  LaunchGeometry geometry;
+  geometry.grid = size(launch.grid);
+  geometry.block = size(launch.block);
+  geometry.cluster = size(launch.cluster);
+  geometry.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  geometry.cooperative = launch.cooperative;
+  return geometry;
+}
+
 }  // namespace ptxgen::cli

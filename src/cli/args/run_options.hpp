@@ -9,6 +9,7 @@
 #include "cli_common/device_choice.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
+#include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/ptx/ir.hpp"
 
 namespace ptxgen::cli {
@@ -58,5 +59,7 @@ void check_outputs(const RunOptions& options, std::span<const emulator::Argument
 /// The launch without its arguments. Throws `UsageError`.
 [[nodiscard]] emulator::Launch launch_of(const RunOptions& options,
                                          const emulator::Program::Kernel& kernel);
+/// The same for the runtime.
+[[nodiscard]] LaunchGeometry geometry_of(const emulator::Launch& launch);
 
 }  // namespace ptxgen::cli

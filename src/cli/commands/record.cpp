@@ -23,17 +23,6 @@ struct RecordArguments {
   std::string output;
 };
 
-LaunchGeometry geometry_of(const emulator::Launch& launch) {
-  const auto size = [](const emulator::Dim3& d) { return Dim3{d.x, d.y, d.z}; };
-  LaunchGeometry geometry;
-  geometry.grid = size(launch.grid);
-  geometry.block = size(launch.block);
-  geometry.cluster = size(launch.cluster);
-  geometry.dynamic_shared_bytes = launch.dynamic_shared_bytes;
-  geometry.cooperative = launch.cooperative;
-  return geometry;
-}
-
 Recording record_ptx(const RecordArguments& options, const DeviceChoice& choice,
                      const Settings& settings) {
   if (!options.settings.empty()) {
@@ -65,11 +54,8 @@ Recording record_kernel(const RecordArguments& options, const DeviceChoice& choi
     throw UsageError(format_text("--grid is missing, and '{}' is PTX", name));
   }
   const LibraryKernel kernel = library_kernel(name, options.settings);
-  const std::string device =
-      choice.emulator && !choice.host
-          ? format_text("emulator:{}", chosen_gpu(options.run.device.gpu, choice, {}).name)
-          : choice.name;
-  return record(device, *kernel.entry, kernel.values, options.how, settings);
+  return record(options.run.device.full_name(choice), *kernel.entry, kernel.values, options.how,
+                settings);
 }
 
 int record_command(const RecordArguments& options) {

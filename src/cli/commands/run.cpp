@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/args/entry_name.hpp"
+#include "cli/args/module_kernels.hpp"
 #include "cli/args/run_options.hpp"
 #include "cli/commands/cuda_source.hpp"
 #include "cli/commands/run_gpu.hpp"
 #include "cli/output/finding_text.hpp"
 #include "cli/output/printed_buffer.hpp"
+#include "cli/output/repro.hpp"
 #include "cli/output/run_report.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/emulator/report/profile.hpp"
@@ -317,6 +319,25 @@ void describe(const Outcome& outcome, const Plan& plan, bool all) {
       outcome.result.seconds, plan.gpu.name, not_checked(outcome.result.unchecked));
 }
 
+// On a device of its own: the launch had none that others could open.
+void record_failure(const RunOptions& options, const Plan& plan, const std::string& name) {
+  const Settings settings = Settings::from_environment();
+  write_repro(settings, "run-" + name, [&] {
+    const std::vector<emulator::Program::Kernel> kernels =
+        kernels_of(ptx::parse(plan.text, plan.file));
+    const LaunchGeometry geometry =
+        geometry_of(launch_of(options, chosen_kernel(kernels, options)));
+    const Context context(Device::open("emulator:" + std::string(plan.gpu.name), settings));
+    return record(context,
+                  {.ptx = plan.text,
+                   .file = plan.file,
+                   .kernel = name,
+                   .geometry = geometry,
+                   .arguments = plan.specs},
+                  {.seed = 0, .frames = 1});
+  });
+}
+
 void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {
   std::unique_ptr<Error> write_error;
   const Outcome outcome = run_all(plan, options, write_error);
@@ -335,9 +356,10 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
     }
     describe(outcome, plan, options.all);
   }
-  if (write_error) throw Error(*write_error);
   exit_code =
       result.status == emulator::Status::Fault ? kFound : verdict(result.findings, options.strict);
+  if (exit_code != kDone) record_failure(options, plan, outcome.kernel);
+  if (write_error) throw Error(*write_error);
 }
 
 nlohmann::json as_json(const GpuOutcome& outcome, const DeviceInfo& info,

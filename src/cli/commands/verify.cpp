@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/library_kernel.hpp"
+#include "cli/output/repro.hpp"
 #include "cli/output/verification_text.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/text_table.hpp"
@@ -117,7 +118,12 @@ int verify_command(const VerifyArguments& options) {
   bool ok = !jobs.empty();
   for (const Job& job : jobs) {
     all.push_back({job, verify(launcher, context, *job.kernel, job.values, verify_options)});
-    ok = ok && all.back().result.ok();
+    if (all.back().result.ok()) continue;
+    ok = false;
+    write_repro(settings, format_text("verify-{}", job.kernel->name), [&] {
+      return record(options.device.full_name(options.device.choice(settings)), *job.kernel,
+                    job.values, {.seed = options.seed, .frames = 1}, settings);
+    });
   }
   const std::string& name = device.info().name;
   if (options.json) {

@@ -95,7 +95,6 @@ constexpr std::string_view kFrames =
 constexpr std::string_view kPlaybooks = "needs playbooks, which the program does not have yet";
 constexpr std::string_view kCoverage =
     "needs recorded coverage, which the program does not have yet";
-constexpr std::string_view kReplay = "needs `ptxgen replay`, which the program does not have yet";
 constexpr std::string_view kProfiles =
     "needs profiles of host spans with counters, which the "
     "program does not have yet";
@@ -116,10 +115,6 @@ constexpr Line kLines[] = {
     {"4.C2", Section::Coverage, 3, "the heat map has the recorder's counts", kCoverage,
      Means::Emulator},
     {"4.C3", Section::Coverage, 2, "all configurations are exercised", kCoverage, Means::Emulator},
-    {"5.D1", Section::Replay, 5, "a replay gives the recorded hash", kReplay, Means::Emulator},
-    {"5.D2", Section::Replay, 3, "the first divergent frame is reported", kReplay, Means::Emulator},
-    {"5.D3", Section::Replay, 2, "another instance and another process agree", kReplay,
-     Means::Emulator},
     {"6.R1", Section::Profiles, 4, "the trace is nested and complete", kProfiles, Means::Emulator},
     {"6.R2", Section::Profiles, 3, "latency and throughput agree", kProfiles, Means::Emulator},
     {"6.R3", Section::Profiles, 3, "counts are those that were stored", kProfiles, Means::Emulator},
