@@ -92,8 +92,8 @@ std::string score_text(const Score& score, bool gpu) {
 }
 
 std::string to_text(const Report& report) {
-  std::string text = format_text(
-      "{}{}\n", report.device, report.gpu ? "" : " (emulated; lines that need a GPU are skipped)");
+  std::string text =
+      format_text("{}{}\n", report.device, report.gpu ? "" : ": lines that need a GPU are skipped");
   for (const SectionInfo& section : sections()) {
     const Score score = report.score(section.section);
     if (score.lines == 0) continue;
