@@ -16,7 +16,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kEveryDay = 12;
+constexpr int kEveryDay = 8;
 constexpr int kFull = 2400;
 // Multiply-adds of a point: two sizes of 1000 only in a full run, all three never.
 constexpr std::uint64_t kEveryDayWork = 600'000;
