@@ -7,7 +7,7 @@
 namespace ptxgen::inline v0 {
 
 namespace {
-constexpr std::uint16_t kNan = 0x7fff;
+constexpr std::uint16_t kHalfNan = 0x7fff;
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 }  // namespace
@@ -25,7 +25,7 @@ float f16_to_float(std::uint16_t bits) noexcept {
 }
 
 std::uint16_t float_to_f16(float value) noexcept {
-  if (std::isnan(value)) return kNan;
+  if (std::isnan(value)) return kHalfNan;
   const std::uint32_t bits = bits_of(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -45,7 +45,7 @@ float bf16_to_float(std::uint16_t bits) noexcept {
 }
 
 std::uint16_t float_to_bf16(float value) noexcept {
-  if (std::isnan(value)) return kNan;
+  if (std::isnan(value)) return kHalfNan;
   const std::uint32_t bits = bits_of(value);
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
