@@ -29,27 +29,23 @@ namespace ptxgen::cli {
 
 namespace {
 
-using qa::Means;
-using qa::Outcome;
-using qa::Section;
-using qa::Tally;
-
 constexpr qa::Line kGates[kModelGates] = {
-    {"M1", Section::Model, 0, "the file is valid", "header, metadata and descriptions of tensors",
-     Means::Unit},
-    {"M2", Section::Model, 0, "the architecture is known and no tensor is missing",
-     "names, shapes and types of all tensors against the metadata", Means::Unit},
-    {"M3", Section::Model, 0, "blocks are dequantised exactly",
+    {"M1", qa::Section::Model, 0, "the file is valid",
+     "header, metadata and descriptions of tensors", qa::Means::Unit},
+    {"M2", qa::Section::Model, 0, "the architecture is known and no tensor is missing",
+     "names, shapes and types of all tensors against the metadata", qa::Means::Unit},
+    {"M3", qa::Section::Model, 0, "blocks are dequantised exactly",
      "blocks of each type in the file, by the kernel and by the host, bit for bit",
-     Means::Emulator},
-    {"M4", Section::Model, 0, "texts survive the tokenizer", "text to tokens and back",
-     Means::Unit},
-    {"M5", Section::Model, 0, "logits are those of fp64",
-     "against the host, where each kernel is its fp64 reference: NMSE <= 1e-6", Means::Emulator},
-    {"M6", Section::Model, 0, "batched kernels agree with their single-row twins",
-     "PTX parity with the sizes of the model's layers", Means::Emulator},
-    {"M7", Section::Model, 0, "the rate of decoding is predicted",
-     "predicted time of a token, not below that of its bytes", Means::Unit},
+     qa::Means::Emulator},
+    {"M4", qa::Section::Model, 0, "texts survive the tokenizer", "text to tokens and back",
+     qa::Means::Unit},
+    {"M5", qa::Section::Model, 0, "logits are those of fp64",
+     "against the host, where each kernel is its fp64 reference: NMSE <= 1e-6",
+     qa::Means::Emulator},
+    {"M6", qa::Section::Model, 0, "batched kernels agree with their single-row twins",
+     "PTX parity with the sizes of the model's layers", qa::Means::Emulator},
+    {"M7", qa::Section::Model, 0, "the rate of decoding is predicted",
+     "predicted time of a token, not below that of its bytes", qa::Means::Unit},
 };
 
 constexpr double kLogitsNmse = 1e-6;
@@ -63,8 +59,8 @@ struct ModelUnderTest {
   std::optional<gguf::File> file;
 };
 
-Outcome check_file(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_file(ModelUnderTest& model) {
+  qa::Tally tally;
   model.file.emplace(model.options.file);
   tally.check(!model.file->tensors().empty(), "the file has no tensors");
   tally.figure("GGUF version {}, {}, {}", model.file->version(),
@@ -73,8 +69,8 @@ Outcome check_file(ModelUnderTest& model) {
   return tally.outcome();
 }
 
-Outcome check_architecture(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_architecture(ModelUnderTest& model) {
+  qa::Tally tally;
   const model::ModelConfig config = model::ModelConfig::read(*model.file);
   tally.check(config.layers > 0 && config.vocabulary > 0, "no layers or no vocabulary");
   tally.figure("{}: {}, width {}, {} heads, {} of K and V, vocabulary {}",
@@ -84,7 +80,7 @@ Outcome check_architecture(ModelUnderTest& model) {
 }
 
 // The first values of a tensor by the kernel, compared with the host's.
-void check_blocks(Tally& tally, const Context& context, const Launcher& launcher,
+void check_blocks(qa::Tally& tally, const Context& context, const Launcher& launcher,
                   const Stream& stream, const gguf::Tensor& tensor) {
   const ElementType type = *tensor.type->element;
   const std::uint64_t blocks =
@@ -113,8 +109,8 @@ void check_blocks(Tally& tally, const Context& context, const Launcher& launcher
   tally.figure("{}: {} values of {}", tensor.type->name, count, tensor.name);
 }
 
-Outcome check_dequantization(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_dequantization(ModelUnderTest& model) {
+  qa::Tally tally;
   const Context context(model.device);
   LauncherOptions options;
   options.settings = model.settings;
@@ -138,8 +134,8 @@ Outcome check_dequantization(ModelUnderTest& model) {
   return tally.outcome();
 }
 
-Outcome check_tokenizer(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_tokenizer(ModelUnderTest& model) {
+  qa::Tally tally;
   const model::Tokenizer tokenizer = model::Tokenizer::read(*model.file);
   constexpr const char* kTexts[] = {
       "The quick brown fox jumps over the lazy dog.", "if (x < 3) { return y[2]; }",
@@ -182,8 +178,8 @@ std::vector<float> logits_on(const Device& device, const Settings& settings,
   return {logits.begin(), logits.end()};
 }
 
-Outcome check_logits(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_logits(ModelUnderTest& model) {
+  qa::Tally tally;
   Settings reference = model.settings;
   reference.host = "scalar";
   const std::vector<float> expected = logits_on(Device::open("host", reference), reference,
@@ -204,8 +200,8 @@ Outcome check_logits(ModelUnderTest& model) {
   return tally.outcome();
 }
 
-Outcome check_parity_of(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_parity_of(ModelUnderTest& model) {
+  qa::Tally tally;
   ParityOptions options;
   options.sizes = gguf::layer_sizes(*model.file);
   const ParityReport report = check_parity(model.device, options);
@@ -225,8 +221,8 @@ Outcome check_parity_of(ModelUnderTest& model) {
   return tally.outcome();
 }
 
-Outcome check_decode_rate(ModelUnderTest& model) {
-  Tally tally;
+qa::Outcome check_decode_rate(ModelUnderTest& model) {
+  qa::Tally tally;
   const ptx::Gpu gpu = gpu_of(model.device.info());
   model::EstimateOptions options;
   options.context = std::min(512u, model::ModelConfig::read(*model.file).context);
@@ -243,8 +239,8 @@ Outcome check_decode_rate(ModelUnderTest& model) {
   return tally.outcome();
 }
 
-Outcome run_gate(std::size_t gate, ModelUnderTest& model) {
-  constexpr Outcome (*kRuns[kModelGates])(ModelUnderTest&) = {
+qa::Outcome run_gate(std::size_t gate, ModelUnderTest& model) {
+  constexpr qa::Outcome (*kRuns[kModelGates])(ModelUnderTest&) = {
       check_file,   check_architecture, check_dequantization, check_tokenizer,
       check_logits, check_parity_of,    check_decode_rate};
   if (model.options.skip[gate]) {
@@ -254,7 +250,7 @@ Outcome run_gate(std::size_t gate, ModelUnderTest& model) {
     if (gate != 0 && !model.file) model.file.emplace(model.options.file);
     return kRuns[gate](model);
   } catch (const std::exception& error) {
-    Outcome outcome;
+    qa::Outcome outcome;
     outcome.reason = error.what();
     return outcome;
   }
