@@ -39,7 +39,9 @@ std::vector<GemmKernel> mma_plans() {
           kernel.tile = static_cast<GemmTile>(tile);
           kernel.stages = stages;
           const GemmTileShape& shape = kernel.shape();
-          kernel.problem = problem_of(shape.m + 8u, shape.n + 8u, 72, transposed);
+          // More tiles where blocks divide them.
+          const std::uint32_t n = *how == 'b' ? shape.n + 8u : 40;
+          kernel.problem = problem_of(shape.m + 8u, n, 72, transposed);
           kernel.problem.type = kTypes[all.size() % 4];
           if (kernel.problem.type == ElementType::e4m3 && transposed != 2)
             kernel.problem.type = ElementType::f16;
@@ -70,7 +72,8 @@ std::vector<GemmKernel> wgmma_plans() {
             kernel.blocks = workers * cluster;
             kernel.stream_k = workers == 3;
             const WgmmaTileShape& shape = kernel.shape();
-            kernel.problem = problem_of(shape.m + 8u, shape.n + 8u, 64 * stages, transposed);
+            const std::uint32_t n = workers == 3 ? shape.n + 8u : 40;
+            kernel.problem = problem_of(shape.m + 8u, n, 64 * stages, transposed);
             const bool eight_bits = transposed == 2 && all.size() % 4 == 0;
             kernel.problem.type = eight_bits            ? ElementType::e4m3
                                   : all.size() % 2 == 0 ? ElementType::f16
@@ -128,7 +131,10 @@ void check_schedules(const Rig& rig, Observed& observed, const Kernel& kernel, i
   }
 }
 
-void check_plans(const char* name, const std::vector<GemmKernel>& plans) {
+// Parts of a full run take less than ten minutes each: `-c "part 3 of 16"` runs one of them.
+constexpr std::size_t kParts = 16;
+
+void check_part(const char* name, const std::vector<GemmKernel>& plans, std::size_t part) {
   const Rig rig;
   Observed observed(rig);
   const int schedules = count(2, 20);
@@ -136,7 +142,7 @@ void check_plans(const char* name, const std::vector<GemmKernel>& plans) {
   // Every day one, another one for each seed.
   const std::size_t only = seed() % plans.size();
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (!full() && i != only) continue;
+    if (full() ? i % kParts != part : i != only) continue;
     INFO(to_text(plans[i]) << ", seed " << seed());
     std::visit([&](const auto& kernel) { check_schedules(rig, observed, kernel, schedules); },
                plans[i]);
@@ -144,8 +150,14 @@ void check_plans(const char* name, const std::vector<GemmKernel>& plans) {
     observed.findings.clear();
     ++run;
   }
-  std::printf("%s: %zu of %zu plans in %d schedules under all checks\n", name, run, plans.size(),
-              schedules);
+  std::printf("%s, part %zu: %zu of %zu plans in %d schedules under all checks\n", name, part + 1,
+              run, plans.size(), schedules);
+}
+
+void check_plans(const char* name, const std::vector<GemmKernel>& plans) {
+  for (std::size_t part = 0; part < (full() ? kParts : 1); ++part) {
+    DYNAMIC_SECTION("part " << part + 1 << " of " << kParts) { check_part(name, plans, part); }
+  }
 }
 
 }  // namespace
