@@ -1,5 +1,6 @@
 // src/check/analyze/padding.cpp - the rule unmasked-padding
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "check/analyze/rules.hpp"
@@ -27,8 +28,8 @@ bool is_immediate(const Operand& operand) {
 /// Follows zeros that copies put where an operand has no element: through products, which they make
 /// zeros, and sums of nothing else, which are then padding too; a sum with other terms is not. A
 /// value that an instruction replaces by a constant under a condition (-inf) is masked, and so is
-/// what joins it. Shared memory is one place. What a value may be is only added to, so the time is
-/// linear.
+/// what joins it. Each variable in shared memory is one place; an address without a variable may be
+/// in any. What a value may be is only added to, so the time is linear.
 class Padding {
  public:
   explicit Padding(RuleFindings& findings)
@@ -44,9 +45,9 @@ class Padding {
     spread_masks();
     for (bool grown = true; grown;) {
       grown = false;
-      const What before = shared_;
+      const std::size_t before = stored_;
       for (const std::uint32_t block : findings_.facts().cfg().order()) grown |= visit(block);
-      grown |= shared_ != before;
+      grown |= stored_ != before;
     }
     report_first_sum();
   }
@@ -157,13 +158,10 @@ class Padding {
   bool visit_statement(std::uint32_t i) {
     const Instruction& s = function_.body[i];
     if (s.kind != StatementKind::Instruction) return false;
-    if (fills_shared(i)) shared_ |= kPadding;
     const auto operands = function_.operands_of(s);
-    if (s.is(Op::st) && s.get(Field::Space) == Modifier::shared) {
-      for (const Operand& operand : operands) {
-        if (operand.kind == OperandKind::Memory) continue;
-        shared_ = static_cast<What>(shared_ | (of(i, operand) & kNotZero));
-      }
+    if (fills_shared(i)) store(place_of(i, operands[0]), kPadding);
+    if (s.is(Op::st) && s.get(Field::Space) == Modifier::shared && operands.size() > 1) {
+      store(place_of(i, operands[0]), of(i, operands[1]) & kNotZero);
     }
     bool grown = false;
     if (is_product_of_matrices(s)) {
@@ -179,6 +177,26 @@ class Padding {
       });
     }
     return grown;
+  }
+  // The symbol of the variable that an address is in; kNone: it may be in any.
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t statement, const Operand& address) const {
+    const analysis::Affine& affine = findings_.facts().affine();
+    const analysis::AffineForm form = affine.of(statement, address);
+    const std::uint32_t base = affine.base_term(form);
+    return base == kNone ? kNone : form.terms[base].symbols[0];
+  }
+  void store(std::uint32_t place, What made) {
+    What& there = shared_[place];
+    if ((there | made) == there) return;
+    there |= made;
+    ++stored_;
+  }
+  [[nodiscard]] What load(std::uint32_t place) const {
+    What all = 0;
+    for (const auto& [at, what] : shared_) {
+      if (place == kNone || at == kNone || at == place) all |= what;
+    }
+    return all;
   }
   bool add(std::uint32_t version, What made) {
     if (masked_[version]) made &= static_cast<What>(~kPadding);
@@ -203,7 +221,9 @@ class Padding {
                               std::span<const Operand> operands) const {
     const std::string_view name = info(s.op).mnemonic;
     if (has(info(s.op).flags, Flag::ReadsMemory)) {
-      return s.get(Field::Space) == Modifier::shared ? shared_ : What{0};
+      return s.get(Field::Space) == Modifier::shared && operands.size() > 1
+                 ? load(place_of(i, operands[1]))
+                 : What{0};
     }
     if (operands.size() < 2) return 0;
     const What a = of(i, operands[1]);
@@ -236,7 +256,7 @@ class Padding {
     if (operands.size() < 4 || operands[0].kind != OperandKind::Vector) return false;
     const bool in_place = operands[3].kind != OperandKind::Vector;
     What factors = of(i, operands[1]) | of(i, operands[2]);
-    if (in_place) factors |= shared_;
+    if (in_place) factors |= load(kNone);
     const bool alone = in_place && operands[3].kind == OperandKind::Integer &&
                        operands[3].value == 0;  // wgmma without the sum so far
     const auto d = function_.elements(operands[0]);
@@ -292,7 +312,8 @@ class Padding {
   const analysis::Versions& versions_;
   std::vector<What> what_;
   std::vector<bool> masked_;
-  What shared_ = 0;  ///< what may be in shared memory
+  std::map<std::uint32_t, What> shared_;  ///< what may be in a place of shared memory
+  std::size_t stored_ = 0;                ///< how often that grew
   std::uint32_t fill_ = kNone;
 };
 

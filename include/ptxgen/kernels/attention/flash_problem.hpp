@@ -80,7 +80,8 @@ struct FlashProblem {
 
 namespace detail {
 
-/// The parameters that all kernels of the family have.
+/// The parameters of the family. The last three are of kernels that follow lengths and pages in
+/// device memory.
 inline constexpr std::array kFlashParameters = {
     number<&FlashProblem::rows>("rows", 1, 65535, "sequences"),
     number<&FlashProblem::kv_heads>("kv_heads", 1, 4095, "heads of k and v"),
@@ -97,16 +98,17 @@ inline constexpr std::array kFlashParameters = {
     flag<&FlashProblem::causal>("causal", "query i attends keys to i + keys - queries")
         .specializes(),
     number<&FlashProblem::window>("window", 0, 1u << 30, "last keys that count; 0: all"),
-    flag<&FlashProblem::variable>("variable", "lengths of each row, in device memory")
-        .specializes(),
     flag<&FlashProblem::shared_cache>("shared_cache", "all rows use the same k and v")
         .specializes(),
     flag<&FlashProblem::tokens_first>("tokens_first", "q and out as [row][query][head]")
         .specializes(),
+    flag<&FlashProblem::precise>("precise", "precise exp2 and division").specializes(),
+    flag<&FlashProblem::variable>("variable", "lengths of each row, in device memory")
+        .specializes(),
     number<&FlashProblem::page>("page", 0, 1u << 20, "positions of a page; 0: no pages")
         .specializes(),
-    number<&FlashProblem::pages>("pages", 0, 1u << 30, "pages of k and v"),
-    flag<&FlashProblem::precise>("precise", "precise exp2 and division").specializes()};
+    number<&FlashProblem::pages>("pages", 0, 1u << 30, "pages of k and v")};
+inline constexpr std::size_t kFlashParametersInMemory = 3;
 
 /// A row of the problem as one of K, which has a member `problem`.
 template <class K, std::size_t kIndex>
@@ -122,10 +124,10 @@ template <class K, std::size_t... kIndex, class... More>
 constexpr auto flash_rows(std::index_sequence<kIndex...>, const More&... more) {
   return std::array{flash_row<K, kIndex>()..., more...};
 }
-/// Those of all kernels, then the kernel's own.
-template <class K, class... More>
+/// The first `kCount` of the family, then the kernel's own.
+template <class K, std::size_t kCount = kFlashParameters.size(), class... More>
 constexpr auto flash_parameters(const More&... more) {
-  return flash_rows<K>(std::make_index_sequence<kFlashParameters.size()>(), more...);
+  return flash_rows<K>(std::make_index_sequence<kCount>(), more...);
 }
 
 /// A number of the launch that the code takes.

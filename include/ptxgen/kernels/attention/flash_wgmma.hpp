@@ -77,9 +77,19 @@ struct Describe<FlashAttentionWgmma> {
       "flash_attention_wgmma",
       "out = softmax(scale q K^T) V of many queries, by wgmma with the online softmax",
       "bulk: a thread copies boxes of rows of 128 bytes of k and v by tensor maps"};
-  static constexpr auto parameters = detail::flash_parameters<K>(
-      choice<&K::tile, detail::kFlashWgmmaTileWords>("tile", "queries of a block, keys of a step")
-          .specializes());
+  static constexpr auto parameters = [] {
+    constexpr std::size_t kCount =
+        detail::kFlashParameters.size() - detail::kFlashParametersInMemory;
+    auto rows = detail::flash_parameters<K, kCount>(
+        choice<&K::tile, detail::kFlashWgmmaTileWords>("tile", "queries of a block, keys of a step")
+            .specializes());
+    for (ParameterRow<K>& row : rows) {
+      if (row.info.name != "head_size") continue;
+      row.info.min = row.info.multiple_of = 64;
+      row.info.max = 128;
+    }
+    return rows;
+  }();
   static constexpr auto arguments = detail::flash_arguments<K>(
       std::array{ArgumentRow<K>::tensor_map("map_k", detail::flash_map_k, "of k"),
                  ArgumentRow<K>::tensor_map("map_v", detail::flash_map_v, "of v")});

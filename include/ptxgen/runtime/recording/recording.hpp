@@ -135,6 +135,7 @@ struct FlippedBit {
   std::uint64_t bit = 0;
 };
 
+/// How a recording is replayed.
 struct ReplayOptions {
   std::optional<FlippedBit> flip;
 };
