@@ -60,11 +60,13 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       const std::string_view name = parameter.name;
       if (name.substr(0, 6) == "stride" || name == "splits" || name == "lane_rows") continue;
       if (name == "page") continue;  // not with a shared cache
-      // The last type of a cache is q8_0.
+      // Types of operands that go together.
       const std::string_view kernel = info.name;
-      if (name == "cache" && kernel.starts_with("flash_attention_")) continue;
-      // Persistent blocks need stages that divide the steps.
-      if (name == "blocks" && kernel == "gemm_wgmma") continue;
+      if (type == "word" && (kernel.starts_with("gemm") || kernel.starts_with("flash_"))) continue;
+      // Persistent blocks need stages that divide the steps, and stages the shared memory.
+      if ((name == "blocks" || name == "stages" || name == "stream_k") &&
+          kernel.starts_with("gemm_"))
+        continue;
       parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }
     OwnedProgram program;
