@@ -239,8 +239,7 @@ TEST_CASE("flash_attention_wgmma: what it cannot take is refused by name") {
         "bad-parameter: type is bf16 with a cache of f16; q is of the type of the cache, or f32: "
         "take flash_attention_tensor_core");
   CHECK(refused([](K& k) { k.problem.head_size = 80; }) ==
-        "bad-parameter: head_size is 80; boxes of 64 elements make heads of 64 or 128: take "
-        "flash_attention_tensor_core");
+        "bad-parameter: head_size is 80, not a multiple of 64");
   CHECK(refused([](K& k) { k.problem.variable = true; }) ==
         "bad-parameter: variable is set; tensor maps have one length for all rows: take "
         "flash_attention_tensor_core");
