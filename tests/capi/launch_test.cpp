@@ -60,13 +60,12 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       const std::string_view name = parameter.name;
       if (name.substr(0, 6) == "stride" || name == "splits" || name == "lane_rows") continue;
       if (name == "page") continue;  // not with a shared cache
-      // Types of operands that go together.
       const std::string_view kernel = info.name;
-      if (type == "word" && (kernel.starts_with("gemm") || kernel.starts_with("flash_"))) continue;
-      // Persistent blocks need stages that divide the steps, and stages the shared memory.
-      if ((name == "blocks" || name == "stages" || name == "stream_k") &&
-          kernel.starts_with("gemm_"))
-        continue;
+      const bool products = kernel.starts_with("gemm") || kernel.starts_with("flash_");
+      // Types of operands that go together.
+      if (products && (name == "type" || name == "b" || name == "cache")) continue;
+      // Persistent blocks need stages that divide the steps.
+      if (products && (name == "blocks" || name == "stream_k")) continue;
       parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }
     OwnedProgram program;

@@ -60,6 +60,11 @@ TEST_CASE("a run that fails records itself where PTXGEN_REPRO says") {
   const auto failed = with_environment({"PTXGEN_REPRO=" + folder.path()}, call);
   CHECK(failed.exit_code == 1);
   CHECK(contains(failed.err, "recorded: ptxgen replay " + folder.path() + "/run-vadd.json\n"));
+  // The inputs of the run: without a seed the sequence of the argument's number.
+  const auto buffers =
+      nlohmann::json::parse(read_file(folder.path() + "/run-vadd.json"))["buffers"];
+  CHECK(buffers[1]["content"]["spec"] == "random:f32:1024:2");
+  CHECK(buffers[2]["content"]["spec"] == "random:f32:512:3");
   const auto again = ptxgen_program({"replay", folder.path() + "/run-vadd.json"});
   CHECK(again.exit_code == 0);
   CHECK(contains(again.out, "frame 0: findings: out-of-bounds\n"));

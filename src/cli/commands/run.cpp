@@ -319,6 +319,15 @@ void describe(const Outcome& outcome, const Plan& plan, bool all) {
       outcome.result.seconds, plan.gpu.name, not_checked(outcome.result.unchecked));
 }
 
+// The arguments with the seeds that `random` without one had: a recording has others.
+std::vector<emulator::ArgumentSpec> with_seeds(std::vector<emulator::ArgumentSpec> specs) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].kind != emulator::ArgumentKind::Random || specs[i].seeded) continue;
+    specs[i] = emulator::parse_argument(format_text("{}:{}", specs[i].text, i + 1));
+  }
+  return specs;
+}
+
 // On a device of its own: the launch had none that others could open.
 void record_failure(const RunOptions& options, const Plan& plan, const std::string& name) {
   const Settings settings = Settings::from_environment();
@@ -327,14 +336,15 @@ void record_failure(const RunOptions& options, const Plan& plan, const std::stri
         kernels_of(ptx::parse(plan.text, plan.file));
     const LaunchGeometry geometry =
         geometry_of(launch_of(options, chosen_kernel(kernels, options)));
+    const std::vector<emulator::ArgumentSpec> specs = with_seeds(plan.specs);
     const Context context(Device::open("emulator:" + std::string(plan.gpu.name), settings));
     return record(context,
                   {.ptx = plan.text,
                    .file = plan.file,
                    .kernel = name,
                    .geometry = geometry,
-                   .arguments = plan.specs},
-                  {.seed = 0, .frames = 1});
+                   .arguments = specs},
+                  {.frames = 1});
   });
 }
 
