@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <set>
 
 #include "ptxgen/builder.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime.hpp"
+#include "runtime/object_support.hpp"
 #include "support/harness.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace ptxgen;
+using namespace ptxgen::test;
 using Catch::Matchers::Contains;
 
 namespace {
@@ -69,7 +74,114 @@ Recording recording_of(std::string_view ptx, std::string_view kernel,
                 options);
 }
 
+// out[i] = in[i] + 1 by as many threads as the launch has: beyond the ends with too many.
+auto increment_kernel() {
+  return build_kernel("increment", "sm_80", params(param<Ptr<f32>>("out"), param<Ptr<f32>>("in")),
+                      [](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
+                        const Value<u32> t = k.tid_x();
+                        out[t] = in[t] + 1.0f;
+                      });
+}
+
+// A device whose launches that fail are recorded in a folder.
+struct RecordingGpu {
+  explicit RecordingGpu(const std::string& folder)
+      : device(Device::open(kGpu, settings_with(folder))),
+        context(device),
+        stream(context),
+        kernel(context, increment_kernel()),
+        out(context, 64),
+        in(context, 64) {}
+  ~RecordingGpu() {
+    if (context.poisoned()) Context::reset(device);
+  }
+  static Settings settings_with(const std::string& folder) {
+    Settings settings = plain_settings();
+    settings.repro = folder;
+    return settings;
+  }
+  void launch(std::uint32_t threads) {
+    try {
+      kernel.launch(stream, {.grid = {1, 1, 1}, .block = {threads, 1, 1}}, out, in);
+      stream.synchronize();
+    } catch (const Error& error) {
+      CHECK(error.code == "device-fault");
+    }
+  }
+
+  const Device device;
+  const Context context;
+  const Stream stream;
+  const LoadedKernel<Ptr<f32>, Ptr<f32>> kernel;
+  Buffer<f32> out;
+  Buffer<f32> in;
+};
+
+Recording recording_in(const std::string& path) { return parse_recording(read_file(path), path); }
+
 }  // namespace
+
+TEST_CASE("a launch that reads what was never written is recorded, and replays so") {
+  const TemporaryDirectory folder("/tmp");
+  CaughtLog log;
+  RecordingGpu gpu(folder.path());
+  std::vector<float> half(32, 2.0f);
+  gpu.in.write_part(0, half);
+  gpu.launch(32);
+  CHECK(log.take().empty());
+  gpu.launch(48);
+  gpu.launch(48);  // the same failure: one recording
+  const std::string path = folder.path() + "/launch-increment.json";
+  const std::vector<std::string> lines = log.take();
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[0], Contains("[uninitialized-read]"));
+  CHECK(lines[1] == "recorded: ptxgen replay " + path);
+  CHECK(!std::filesystem::exists(folder.file("launch-increment-2.json")));
+
+  const Recording recording = recording_in(path);
+  CHECK(recording.failure == "findings: uninitialized-read");
+  CHECK(recording.gpu == "h200");
+  REQUIRE(recording.buffers.size() == 2);
+  const RecordedContent& in = recording.buffers[1].content;
+  CHECK(in.unwritten == std::vector<std::pair<std::uint64_t, std::uint64_t>>{{128, 256}});
+  const Replay again = replayed(recording);
+  CHECK(again.same);
+  CHECK(again.failure == "findings: uninitialized-read");
+  // With the bytes written there is nothing to find.
+  Recording written = recording;
+  written.buffers[1].content.unwritten.clear();
+  const Replay mended = replayed(written);
+  CHECK(!mended.same);
+  CHECK(mended.failure.empty());
+
+  Recording beyond = recording;
+  beyond.buffers[1].content.unwritten = {{128, 257}};
+  CHECK_THROWS_WITH(replayed(beyond), Contains("bytes 128 to 257 are not written, of 256"));
+}
+
+TEST_CASE("a launch with a fault is recorded before the context is lost") {
+  const TemporaryDirectory folder("/tmp");
+  CaughtLog log;
+  {
+    RecordingGpu gpu(folder.path());
+    gpu.in.write(std::vector<float>(64, 1.0f));
+    gpu.launch(1024);
+  }
+  const Recording recording = recording_in(folder.path() + "/launch-increment.json");
+  CHECK_THAT(recording.failure, Contains("out-of-bounds"));
+  CHECK(replayed(recording).same);
+}
+
+TEST_CASE("a folder that is not there is said, and the launch goes on") {
+  CaughtLog log;
+  RecordingGpu gpu("/nowhere");
+  gpu.launch(32);
+  const std::vector<std::string> lines = log.take();
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1] ==
+        "not recorded (PTXGEN_REPRO=/nowhere): /nowhere/launch-increment.json: No such file or "
+        "directory");
+}
 
 TEST_CASE("a recording replays to the same bytes, from its text too") {
   const Recording recording = gemv_recording(5);

@@ -30,7 +30,7 @@ namespace ptxgen::inline v0 {
   X(tuned, "PTXGEN_TUNED", "", "the folder of measured GEMV plans, or off")                        \
   X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")            \
   X(trace, "PTXGEN_TRACE", "", "a file to write a Chrome trace of what the library does to")       \
-  X(repro, "PTXGEN_REPRO", "", "a folder where `run` and `verify` record launches that fail")      \
+  X(repro, "PTXGEN_REPRO", "", "a folder where launches that fail on the emulator are recorded")   \
   X(nvtx_path, "PTXGEN_NVTX_PATH", "", "the profiler library, libnvToolsExt.so.1")                 \
   X(nvtx_injection, "NVTX_INJECTION64_PATH", "", "the library of an attached profiler, set by it") \
   X(cuda_home, "CUDA_HOME", "", "a CUDA toolkit, one of the usual places")                         \

@@ -60,7 +60,8 @@ Recording record_kernel(const RecordArguments& options, const DeviceChoice& choi
 
 int record_command(const RecordArguments& options) {
   if (options.how.frames == 0) throw UsageError("--frames 0 records nothing");
-  const Settings settings = Settings::from_environment();
+  Settings settings = Settings::from_environment();
+  settings.repro.clear();  // a launch that fails is in the recording
   const DeviceChoice choice = options.run.device.choice(settings);
   const Recording recording = options.run.grid.empty() ? record_kernel(options, choice, settings)
                                                        : record_ptx(options, choice, settings);

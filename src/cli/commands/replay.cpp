@@ -110,7 +110,8 @@ nlohmann::json as_json(const Replay& result, const Recording& recording) {
 }
 
 int replay_command(const ReplayArguments& options) {
-  const Settings settings = Settings::from_environment();
+  Settings settings = Settings::from_environment();
+  settings.repro.clear();  // what fails is recorded
   const Recording recording = parse_recording(read_input(options.file), input_name(options.file));
   ReplayOptions how;
   if (!options.flip.empty()) how.flip = flip_of(options.flip, recording);

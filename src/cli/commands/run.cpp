@@ -337,7 +337,9 @@ void record_failure(const RunOptions& options, const Plan& plan, const std::stri
     const LaunchGeometry geometry =
         geometry_of(launch_of(options, chosen_kernel(kernels, options)));
     const std::vector<emulator::ArgumentSpec> specs = with_seeds(plan.specs);
-    const Context context(Device::open("emulator:" + std::string(plan.gpu.name), settings));
+    Settings plain = settings;
+    plain.repro.clear();
+    const Context context(Device::open("emulator:" + std::string(plan.gpu.name), plain));
     return record(context,
                   {.ptx = plan.text,
                    .file = plan.file,

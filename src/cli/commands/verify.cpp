@@ -104,7 +104,10 @@ std::string as_text(const std::vector<Done>& all, const std::string& device) {
 int verify_command(const VerifyArguments& options) {
   const Settings settings = Settings::from_environment();
   const std::vector<Job> jobs = jobs_of(options);
-  const Device device = options.device.open(options.device.choice(settings), settings);
+  // Wrong values are recorded as findings are: here.
+  Settings plain = settings;
+  plain.repro.clear();
+  const Device device = options.device.open(options.device.choice(settings), plain);
   const Context context(device);
   LauncherOptions how;
   how.settings = settings;
@@ -122,7 +125,7 @@ int verify_command(const VerifyArguments& options) {
     ok = false;
     write_repro(settings, format_text("verify-{}", job.kernel->name), [&] {
       return record(options.device.full_name(options.device.choice(settings)), *job.kernel,
-                    job.values, {.seed = options.seed, .frames = 1}, settings);
+                    job.values, {.seed = options.seed, .frames = 1}, plain);
     });
   }
   const std::string& name = device.info().name;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "driver/emulated/memory_before.hpp"
 #include "driver/emulated/modules.hpp"
 #include "driver/emulated/reported.hpp"
 #include "ptxgen/support/error.hpp"
@@ -63,6 +64,19 @@ void log_findings(std::span<const ReportedFinding> findings, std::span<const Fin
   if (fault.code == CUDA_SUCCESS) return;
   const bool strict = fault.finding.fault && fault_of(fault.finding.found.rule) == CUDA_SUCCESS;
   log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code, strict));
+}
+
+/// The listener's, if there is one that keeps launches that fail.
+void report_failed(const KernelLaunch& launch, const LaunchReport& report,
+                   const std::vector<MemoryBefore>& memory, LaunchListener* listener) {
+  if (listener == nullptr || !listener->keeps_failed()) return;
+  const bool failed = report.fault != CUDA_SUCCESS ||
+                      std::ranges::any_of(report.findings, [](const ReportedFinding& reported) {
+                        return reported.found.finding.severity == Severity::Error;
+                      });
+  if (!failed) return;
+  listener->failed({report, launch.function->owner->program.module(), launch.cluster,
+                    launch.dynamic_shared_bytes, launch.cooperative, launch.arguments, memory});
 }
 
 /// To whoever watches the module or the context.
@@ -140,6 +154,12 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   request.cooperative = launch.cooperative;
   request.parameters = launch.arguments;
+  const std::shared_ptr<LaunchListener> listener =
+      launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
+  std::vector<MemoryBefore> before;
+  if (listener != nullptr && listener->keeps_failed()) {
+    before = memory_before(context->memory.space(), launch);
+  }
   emulator::Result result;
   try {
     result = emulator::run(launch.function->owner->program, request, launch.options);
@@ -152,8 +172,6 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   }
   const std::vector<ReportedFinding> findings = report_findings(launch, result);
   const std::vector<FindingEntry> entries = group_entries(launch, findings);
-  const std::shared_ptr<LaunchListener> listener =
-      launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
   memory.unlock();  // who listens to the log or watches launches may wait for other threads
   if (!result.printed.empty()) {
     // Hardware keeps it until the next synchronisation; nothing can come in between here.
@@ -165,9 +183,10 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   const NoCalls none;
   log_findings(findings, entries, fault);
   const std::uint64_t number = launch.number != 0 ? launch.number : next_launch_number();
-  report(context,
-         {request.kernel, launch.grid, launch.block, result, fault.code, number, findings, entries},
-         listener.get());
+  const LaunchReport about{request.kernel, launch.grid, launch.block, result,
+                           fault.code,     number,      findings,     entries};
+  report(context, about, listener.get());
+  report_failed(launch, about, before, listener.get());
   return fault.code;
 }
 

@@ -8,6 +8,7 @@
 #include "ptxgen/support/observe.hpp"
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
+#include "runtime/recording/failed_launches.hpp"
 #include "support/format.hpp"
 #include "support/numbers.hpp"
 
@@ -108,8 +109,6 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->log = open_log(settings);
   facts->trace = open_trace(settings, facts->log);
   facts->dump_folder = settings.temp_dir;
-  facts->findings =
-      std::make_shared<FindingStore>(facts->log, is_on("PTXGEN_STRICT", settings.strict));
   must(table, Stage::Device, &Table::init, 0u);
   int count = 0;
   must(table, Stage::Device, &Table::device_get_count, &count);
@@ -123,6 +122,12 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->info = ask_device(table, facts->device, ordinal, kind);
   if (kind == DeviceKind::Host) describe_host(facts->info, settings, facts->log);
   const DeviceInfo& info = facts->info;
+  std::unique_ptr<FailedLaunches> failed;
+  if (!settings.repro.empty()) {
+    failed = std::make_unique<FailedLaunches>(settings.repro, info, facts->log);
+  }
+  facts->findings = std::make_shared<FindingStore>(
+      facts->log, is_on("PTXGEN_STRICT", settings.strict), std::move(failed));
   const std::string which =
       format_text("{} (compute capability {})", info.name, dotted_version(info.sm));
   facts->target = ptx::find_target(info.target);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runtime/recording/failed_launches.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
@@ -75,6 +76,18 @@ std::string again_text(const LaunchFinding& finding, std::uint64_t launches) {
 }
 
 }  // namespace
+
+FindingStore::FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunches> failed)
+    : log_(std::move(log)), strict_(strict), failed_(std::move(failed)) {}
+FindingStore::~FindingStore() = default;
+
+void FindingStore::failed(const driver::emulated::FailedLaunch& launch) noexcept {
+  try {
+    failed_->write(launch);
+  } catch (...) {
+    // No memory for it.
+  }
+}
 
 void FindingStore::keep(const LaunchFinding& finding) {
   const Severity severity = finding.finding.severity;

@@ -19,6 +19,8 @@
 
 namespace ptxgen::inline v0 {
 
+class FailedLaunches;
+
 /// Listens to the launches of the modules that a device has loaded on the emulator. Shared by the
 /// device's copies and by its modules.
 ///
@@ -26,9 +28,13 @@ namespace ptxgen::inline v0 {
 class FindingStore : public driver::emulated::LaunchListener,
                      public std::enable_shared_from_this<FindingStore> {
  public:
-  FindingStore(Log log, bool strict) : log_(std::move(log)), strict_(strict) {}
+  /// `failed`: may be null, else gets the launches that fail.
+  FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunches> failed);
+  ~FindingStore() override;
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
+  [[nodiscard]] bool keeps_failed() const noexcept override { return failed_ != nullptr; }
+  void failed(const driver::emulated::FailedLaunch& launch) noexcept override;
 
   /// Logs a finding of which only the text is known, as the stand-in library logs it.
   void log_text(LogLevel level, std::string_view text);
@@ -71,6 +77,7 @@ class FindingStore : public driver::emulated::LaunchListener,
 
   const Log log_;
   const bool strict_;
+  const std::unique_ptr<FailedLaunches> failed_;
   mutable std::mutex mutex_;
   std::vector<LaunchFinding> kept_;
   FindingCounts counts_;

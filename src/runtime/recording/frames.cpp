@@ -27,6 +27,26 @@ std::vector<std::byte> bytes_of_spec(const RecordedBuffer& buffer, std::uint64_t
   return {begin, begin + content.data.size()};
 }
 
+// All of a buffer but what is to stay unwritten.
+void write_content(Buffer<u8>& buffer, const RecordedBuffer& recorded,
+                   std::span<const std::uint8_t> bytes) {
+  std::uint64_t at = 0;
+  const auto write_to = [&](std::uint64_t end) {
+    if (end <= at) return;
+    buffer.write_part(
+        at, bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(end - at)));
+  };
+  for (const auto& [begin, end] : recorded.content.unwritten) {
+    if (begin < at || end < begin || end > bytes.size()) {
+      throw bad_recording(format_text("buffer {}: bytes {} to {} are not written, of {}",
+                                      recorded.name, begin, end, bytes.size()));
+    }
+    write_to(begin);
+    at = end;
+  }
+  write_to(bytes.size());
+}
+
 std::vector<std::byte> random_bytes(const RecordedBuffer& buffer, std::uint64_t frame) {
   const RecordedContent& content = buffer.content;
   ArgumentInfo range;
@@ -111,7 +131,7 @@ void Frames::write_inputs(std::uint64_t frame, const std::optional<FlippedBit>& 
     if (flipped && flip->frame == frame) {
       bytes[static_cast<std::size_t>(flip->bit / 8)] ^= std::byte{1} << (flip->bit % 8);
     }
-    buffers_[i].write(as_u8(bytes));
+    write_content(buffers_[i], buffer, as_u8(bytes));
   }
 }
 

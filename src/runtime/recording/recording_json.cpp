@@ -51,7 +51,7 @@ ElementType type_named(const std::string& name) {
 json content_json(const RecordedContent& content) {
   switch (content.kind) {
     case RecordedContent::Kind::Bytes:
-      return {{"bytes", hex_of(content.bytes)}};
+      return {{"bytes", hex_of(content.bytes)}, {"unwritten", content.unwritten}};
     case RecordedContent::Kind::Fill:
       return {{"fill", content.fill}};
     case RecordedContent::Kind::Spec:
@@ -71,6 +71,8 @@ RecordedContent content_in(const json& value) {
   if (value.contains("bytes")) {
     content.kind = RecordedContent::Kind::Bytes;
     content.bytes = bytes_of(value.at("bytes"));
+    // Recordings had none at first.
+    content.unwritten = value.value("unwritten", decltype(content.unwritten)());
     return content;
   }
   if (value.contains("fill")) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ptxgen/emulator/host/arguments.hpp"
@@ -27,6 +28,8 @@ struct RecordedContent {
   };
   Kind kind = Kind::Fill;
   std::vector<std::byte> bytes;
+  /// Of Bytes: begin and end of those that are not written, so that a read of them is found again.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> unwritten;
   std::uint8_t fill = 0;
   std::string spec;
   ElementType type = ElementType::f32;
