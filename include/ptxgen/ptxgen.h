@@ -735,6 +735,21 @@ PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* fu
                                                        const void* block, size_t bytes,
                                                        const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
 
+// ---- a launch on host memory --------------------------------------------------------------------
+
+/// Runs the only kernel of PTX text on the emulator, on memory of this process, and waits for it: the
+/// function that mock GPUs load from libgpuocelot. `args` are the values themselves: a host address
+/// for a pointer, a number for any other parameter of up to 8 bytes. `lx`, `ly`, `lz` are threads of
+/// the block, `gx`, `gy`, `gz` blocks of the grid, `smem` dynamic shared bytes.
+///
+/// Sizes of allocations are not known here: memory around each address is copied to the emulated
+/// device, and bytes that the kernel changed are copied back, none after a fault. 8-byte parameters
+/// that are readable addresses are taken as pointers; addresses in memory are not followed. Findings
+/// are logged as those of devices; ptxgen_last_error(NULL) has the error of the last call that
+/// failed or had a finding of severity error.
+PTXGEN_API void ptx_run(const char* ptx, int nargs, void* const* args, int lx, int ly, int lz,
+                        int gx, int gy, int gz, int smem) PTXGEN_NOEXCEPT;
+
 // ---- launching the library's kernels ------------------------------------------------------------
 
 /// Description of a launch.
