@@ -1,4 +1,4 @@
-# python/setup.py - the tag of a wheel with a library that no interpreter links
+# python/setup.py - the tag of a wheel that holds a library
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 

@@ -240,8 +240,8 @@ PTXGEN_API ptxgen_status ptxgen_device_reset(const char* name,
 // ---- findings -----------------------------------------------------------------------------------
 
 /// Findings of launches on the emulated device: races, uninitialised reads, accesses out of bounds.
-/// A GPU has none. Each is also logged at once, errors at level error, warnings at warn. Findings of
-/// ptxgen_check have the same form, without a launch.
+/// A GPU has none. Each is also logged at once, errors at level error, warnings at warn. Findings
+/// of ptxgen_check have the same form, without a launch.
 enum { PTXGEN_FINDING_ERROR = 0, PTXGEN_FINDING_WARNING = 1, PTXGEN_FINDING_NOTE = 2 };
 
 /// One finding of one launch. Equal findings of a launch are one with a count.
@@ -362,9 +362,9 @@ PTXGEN_API void ptxgen_buffer_free(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_span ptxgen_buffer_span(const ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 
 /// On the emulated device, where the bytes of the buffer are in this process, valid until it is
-/// freed; NULL on a GPU, for 0 bytes and for NULL. All of the buffer counts as initialised from then
-/// on, because writes of the host are not seen. Wait for the streams that use the buffer before the
-/// host accesses the bytes.
+/// freed; NULL on a GPU, for 0 bytes and for NULL. All of the buffer counts as initialised from
+/// then on, because writes of the host are not seen. Wait for the streams that use the buffer
+/// before the host accesses the bytes.
 PTXGEN_API void* ptxgen_buffer_host(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 
 /// Copies and fills check bounds (code "out-of-bounds"). Without a stream (NULL) the call is
@@ -529,9 +529,9 @@ typedef struct ptxgen_check_options {
 } ptxgen_check_options;
 
 /// What the verifier, the gates and the analyzer find in PTX text of any producer, as the command
-/// `ptxgen check` reports it. Text that cannot be parsed is a finding of the rule "syntax". `file` is
-/// its name in messages, or NULL; `options` may be NULL. PTXGEN_ERROR_USAGE, "bad-target": there is
-/// no such target.
+/// `ptxgen check` reports it. Text that cannot be parsed is a finding of the rule "syntax". `file`
+/// is its name in messages, or NULL; `options` may be NULL. PTXGEN_ERROR_USAGE, "bad-target": there
+/// is no such target.
 PTXGEN_API ptxgen_status ptxgen_check(const char* ptx, size_t bytes, const char* file,
                                       const ptxgen_check_options* options,
                                       ptxgen_findings** findings) PTXGEN_NOEXCEPT;
@@ -548,9 +548,9 @@ typedef struct ptxgen_optimize_options {
   uint32_t split_threshold;
 } ptxgen_optimize_options;
 
-/// Runs passes on a copy of the program. Its log is the report: a line for each pass and for each of
-/// its decisions. `options` may be NULL. PTXGEN_ERROR_OPTIMIZE: "unknown-pass", or the rule of the
-/// verifier that the result of a pass breaks.
+/// Runs passes on a copy of the program. Its log is the report: a line for each pass and for each
+/// of its decisions. `options` may be NULL. PTXGEN_ERROR_OPTIMIZE: "unknown-pass", or the rule of
+/// the verifier that the result of a pass breaks.
 PTXGEN_API ptxgen_status ptxgen_program_optimize(const ptxgen_program* program,
                                                  const ptxgen_optimize_options* options,
                                                  ptxgen_program** optimized) PTXGEN_NOEXCEPT;
@@ -641,9 +641,8 @@ typedef struct ptxgen_kernel_resources {
 
 /// The kernels of an image by name; 0 for NULL.
 PTXGEN_API size_t ptxgen_image_kernel_count(const ptxgen_image* image) PTXGEN_NOEXCEPT;
-PTXGEN_API ptxgen_status ptxgen_image_get_kernel(const ptxgen_image* image, size_t index,
-                                                 ptxgen_kernel_resources* resources)
-    PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_image_get_kernel(
+    const ptxgen_image* image, size_t index, ptxgen_kernel_resources* resources) PTXGEN_NOEXCEPT;
 
 // ---- modules and functions ----------------------------------------------------------------------
 
@@ -737,16 +736,16 @@ PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* fu
 
 // ---- a launch on host memory --------------------------------------------------------------------
 
-/// Runs the only kernel of PTX text on the emulator, on memory of this process, and waits for it: the
-/// function that mock GPUs load from libgpuocelot. `args` are the values themselves: a host address
-/// for a pointer, a number for any other parameter of up to 8 bytes. `lx`, `ly`, `lz` are threads of
-/// the block, `gx`, `gy`, `gz` blocks of the grid, `smem` dynamic shared bytes.
+/// Runs the only kernel of PTX text on the emulator, on memory of this process, and waits for it:
+/// the function that mock GPUs load from libgpuocelot. `args` are the values themselves: a host
+/// address for a pointer, a number for any other parameter of up to 8 bytes. `lx`, `ly`, `lz` are
+/// threads of the block, `gx`, `gy`, `gz` blocks of the grid, `smem` dynamic shared bytes.
 ///
 /// Sizes of allocations are not known here: memory around each address is copied to the emulated
 /// device, and bytes that the kernel changed are copied back, none after a fault. 8-byte parameters
-/// that are readable addresses are taken as pointers; addresses in memory are not followed. Findings
-/// are logged as those of devices; ptxgen_last_error(NULL) has the error of the last call that
-/// failed or had a finding of severity error.
+/// that are readable addresses are taken as pointers; addresses in memory are not followed.
+/// Findings are logged as those of devices; ptxgen_last_error(NULL) has the error of the last call
+/// that failed or had a finding of severity error.
 PTXGEN_API void ptx_run(const char* ptx, int nargs, void* const* args, int lx, int ly, int lz,
                         int gx, int gy, int gz, int smem) PTXGEN_NOEXCEPT;
 

@@ -46,9 +46,10 @@ std::uint64_t read_host(std::uint64_t from, std::span<std::byte> to) {
     const iovec remote = host_range(from + done, to.size() - done);
     const ssize_t count = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
     if (count < 0 && errno != EFAULT) {
-      refuse(format_text("the system refuses process_vm_readv, by which ptx_run reads the memory of "
-                         "its caller: {}; allow the call in the container's profile",
-                         std::strerror(errno)));
+      refuse(
+          format_text("the system refuses process_vm_readv, by which ptx_run reads the memory of "
+                      "its caller: {}; allow the call in the container's profile",
+                      std::strerror(errno)));
     }
     if (count <= 0) break;
     done += static_cast<std::uint64_t>(count);
@@ -89,9 +90,10 @@ void put_page(std::uint64_t address, std::span<const std::byte> before,
       std::memcpy(reinterpret_cast<void*>(static_cast<std::uintptr_t>(address + i)), run.data(),
                   run.size());
     } else if (!write_host(address + i, run)) {
-      refuse(format_text("the kernel wrote {} at host address {:#x}, which is read-only or was "
-                         "unmapped during the launch",
-                         count_text(run.size(), "byte"), address + i));
+      refuse(
+          format_text("the kernel wrote {} at host address {:#x}, which is read-only or was "
+                      "unmapped during the launch",
+                      count_text(run.size(), "byte"), address + i));
     }
     writable = true;
     i = end;
@@ -134,7 +136,8 @@ void HostWindows::add(std::uint64_t pointer, std::uint64_t reach) {
   }
   // Downwards page by page until memory ends: the window begins with the pointer's own page.
   const std::uint64_t floor =
-      windows_.empty() ? wanted : std::max(wanted, (windows_.back().high() + kPage - 1) / kPage * kPage);
+      windows_.empty() ? wanted
+                       : std::max(wanted, (windows_.back().high() + kPage - 1) / kPage * kPage);
   Window window;
   window.low = pointer / kPage * kPage;
   window.cut_below = true;
@@ -160,7 +163,8 @@ void HostWindows::mirror(emulator::Device& device) {
 
 std::uint64_t HostWindows::device_address(std::uint64_t number) const noexcept {
   for (const Window& window : windows_) {
-    if (number >= window.low && number < window.high()) return window.device + (number - window.low);
+    if (number >= window.low && number < window.high())
+      return window.device + (number - window.low);
   }
   return number;
 }

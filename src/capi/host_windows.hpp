@@ -13,8 +13,8 @@ namespace ptxgen::inline v0::capi {
 
 /// Readable memory of this process around pointers whose sizes are not known, copied to a device
 /// before a launch. After it the bytes that the launch changed are copied back, no others. A window
-/// reaches from a little below a pointer to `reach` bytes above it, or to where memory ends; windows
-/// that touch are one.
+/// reaches from a little below a pointer to `reach` bytes above it, or to where memory ends;
+/// windows that touch are one.
 class HostWindows {
  public:
   /// Reads memory around the pointers. Those that point to no readable memory get no window. Throws

@@ -1,4 +1,4 @@
-// src/capi/ptx_run.cpp - one launch on memory of the caller, as mock GPUs make it
+// src/capi/ptx_run.cpp - one launch on memory of the caller
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -35,15 +35,15 @@ bool may_be_pointer(const emulator::Program::Kernel::Parameter& parameter) noexc
   return parameter.bytes == sizeof(std::uint64_t) && parameter.type != ptx::Type::f64;
 }
 
-emulator::Dim3 size_of(const char* name, const int (&given)[3]) {
-  for (const int each : given) {
+emulator::Dim3 size_of(const char* name, const int (&sizes)[3]) {
+  for (const int each : sizes) {
     if (each < 1) {
       throw UsageError{"out-of-range", format_text("{} is {} x {} x {}; each is at least 1", name,
-                                                   given[0], given[1], given[2])};
+                                                   sizes[0], sizes[1], sizes[2])};
     }
   }
   const auto number = [](int value) { return static_cast<std::uint32_t>(value); };
-  return {number(given[0]), number(given[1]), number(given[2])};
+  return {number(sizes[0]), number(sizes[1]), number(sizes[2])};
 }
 
 /// One try, with windows of that reach.
@@ -52,10 +52,10 @@ struct Attempt {
   bool too_short = false;  ///< an access left a window that memory goes on after
 };
 
-void check_count(const emulator::Program::Kernel& kernel, std::size_t given) {
-  if (given == kernel.parameters.size()) return;
+void check_count(const emulator::Program::Kernel& kernel, std::size_t count) {
+  if (count == kernel.parameters.size()) return;
   Error error(Stage::Launch, "arguments",
-              format_text("nargs is {}; the kernel has {}", given,
+              format_text("nargs is {}; the kernel has {}", count,
                           count_text(kernel.parameters.size(), "parameter")));
   error.kernel = kernel.name;
   throw std::move(error.refresh());
@@ -75,17 +75,15 @@ std::vector<std::byte> block_of(const emulator::Program::Kernel& kernel,
       error.kernel = kernel.name;
       throw std::move(error.refresh());
     }
-    const std::uint64_t value = may_be_pointer(parameter)
-                                    ? windows.device_address(arguments[i])
-                                    : arguments[i];
+    const std::uint64_t value =
+        may_be_pointer(parameter) ? windows.device_address(arguments[i]) : arguments[i];
     std::memcpy(block.data() + parameter.offset, &value, parameter.bytes);
   }
   return block;
 }
 
 Attempt attempt(const Request& request, const ptx::Module& module, std::uint64_t reach) {
-  emulator::Device device(
-      HostWindows::with_addresses(emulator::default_gpu(module.target)));
+  emulator::Device device(HostWindows::with_addresses(emulator::default_gpu(module.target)));
   emulator::Program program = emulator::Program::load(device, request.source, "ptx_run");
   const emulator::Program::Kernel& kernel =
       *program.find_kernel(module.text(entry_of(module, "").name));
@@ -105,15 +103,15 @@ Attempt attempt(const Request& request, const ptx::Module& module, std::uint64_t
   launch.parameters = block;
   emulator::Options options;
   options.max_launch_instructions = 0;
-  Attempt made{emulator::run(program, launch, options), false};
+  Attempt tried{emulator::run(program, launch, options), false};
   const bool outside =
-      std::ranges::any_of(made.result.findings, [](const emulator::RunFinding& each) {
+      std::ranges::any_of(tried.result.findings, [](const emulator::RunFinding& each) {
         return each.rule == emulator::Rule::OutOfBounds ||
                each.rule == emulator::Rule::InvalidAddress;
       });
-  made.too_short = outside && windows.cut() && reach < kLastReach;
-  if (!made.too_short && made.result.status != emulator::Status::Fault) windows.copy_back(device);
-  return made;
+  tried.too_short = outside && windows.cut() && reach < kLastReach;
+  if (!tried.too_short && tried.result.status != emulator::Status::Fault) windows.copy_back(device);
+  return tried;
 }
 
 LogLevel level_of(Severity severity) noexcept {
@@ -148,9 +146,9 @@ void run_logged(const Request& request, const Log& log) {
   try {
     const ptx::Module module = ptx::parse(request.source, "ptx_run");
     for (std::uint64_t reach = kFirstReach;; reach *= kReachFactor) {
-      Attempt made = attempt(request, module, reach);
-      if (made.too_short) continue;  // nothing was copied back
-      result = std::move(made.result);
+      Attempt tried = attempt(request, module, reach);
+      if (tried.too_short) continue;  // nothing was copied back
+      result = std::move(tried.result);
       break;
     }
   } catch (const Error& error) {

@@ -36,9 +36,9 @@ gates::GateOptions gate_options(const ptxgen_check_options& from) {
     options.target = from.target;
     ptx::TargetName parsed;
     if (!ptx::parse_target_name(options.target, parsed)) {
-      throw UsageError{"bad-target",
-                       format_text("options.target is '{}', which is no target; try sm_90",
-                                   options.target)};
+      throw UsageError{
+          "bad-target",
+          format_text("options.target is '{}', which is no target; try sm_90", options.target)};
     }
   }
   if (from.entry != nullptr) options.entry = from.entry;
@@ -79,7 +79,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 std::vector<LaunchFinding> without_launch(std::vector<Finding> findings, std::string_view text,
                                           const std::array<std::uint32_t, 3>& block) {
   const std::vector<std::string_view> lines = lines_of(text);
-  std::vector<LaunchFinding> made;
+  std::vector<LaunchFinding> created;
   for (Finding& finding : findings) {
     LaunchFinding one;
     one.grid = {0, 0, 0};
@@ -90,9 +90,9 @@ std::vector<LaunchFinding> without_launch(std::vector<Finding> findings, std::st
     }
     one.text = to_text(finding);
     one.finding = std::move(finding);
-    made.push_back(std::move(one));
+    created.push_back(std::move(one));
   }
-  return made;
+  return created;
 }
 
 std::vector<std::string> names_in(std::string_view list) {
@@ -113,8 +113,9 @@ optimize::PassOptions pass_options(const ptxgen_optimize_options& from) {
   if (from.set_split_threshold != 0) {
     constexpr auto kMax = std::numeric_limits<std::int16_t>::max();
     if (from.split_threshold > static_cast<std::uint32_t>(kMax)) {
-      throw UsageError{"out-of-range", format_text("options.split_threshold is {}; it may be 0 to {}",
-                                                   from.split_threshold, kMax)};
+      throw UsageError{"out-of-range",
+                       format_text("options.split_threshold is {}; it may be 0 to {}",
+                                   from.split_threshold, kMax)};
     }
     options.split_threshold = static_cast<std::int16_t>(from.split_threshold);
   }
@@ -126,9 +127,9 @@ AssemblerTool tool_named(std::string_view name) {
   if (name == "nvjitlink") return AssemblerTool::NvJitLink;
   if (name == "ptxas") return AssemblerTool::Ptxas;
   if (name == "driver") return AssemblerTool::Driver;
-  throw UsageError{"bad-tool",
-                   format_text("options.tool is '{}'; it may be nvjitlink, ptxas, driver or fewest",
-                               name)};
+  throw UsageError{
+      "bad-tool",
+      format_text("options.tool is '{}'; it may be nvjitlink, ptxas, driver or fewest", name)};
 }
 
 AssembleOptions assemble_options(const ptxgen_assemble_options& from) {
@@ -172,11 +173,11 @@ ptxgen_status ptxgen_program_optimize(const ptxgen_program* program,
     const optimize::PassOptions how = pass_options(read_struct(options, "options"));
     ptx::Module module = of.module;
     optimize::PipelineReport report = optimize::run_passes(module, how);
-    auto made = std::make_unique<ptxgen_program>(std::move(module));
-    made->log = optimize::to_text(report, made->module);
-    made->passes = std::move(report.passes);
-    made->geometry = of.geometry;
-    result = made.release();
+    auto created = std::make_unique<ptxgen_program>(std::move(module));
+    created->log = optimize::to_text(report, created->module);
+    created->passes = std::move(report.passes);
+    created->geometry = of.geometry;
+    result = created.release();
   });
 }
 
@@ -194,11 +195,11 @@ ptxgen_status ptxgen_program_get_pass(const ptxgen_program* program, size_t inde
     }
     const optimize::PassReport& from = passes[index];
     // Names of passes are literals, hence terminated.
-    write_struct(info,
-                 ptxgen_pass_info{0, from.name.data(), from.changed ? 1 : 0, from.fired(),
-                                  from.refused(), from.statements_before, from.statements_after,
-                                  from.microseconds},
-                 "info");
+    write_struct(
+        info,
+        ptxgen_pass_info{0, from.name.data(), from.changed ? 1 : 0, from.fired(), from.refused(),
+                         from.statements_before, from.statements_after, from.microseconds},
+        "info");
   });
 }
 
@@ -208,8 +209,8 @@ ptxgen_status ptxgen_program_assemble_with(const ptxgen_program* program, ptxgen
   return guarded(program, [&] {
     ptxgen_image*& result = need_result(image, "image");
     const ptxgen_program& of = need(program, "program");
-    const ptxgen_assemble_options given = read_struct(options, "options");
-    result = assemble(of, device, given.target, assemble_options(given));
+    const ptxgen_assemble_options from = read_struct(options, "options");
+    result = assemble(of, device, from.target, assemble_options(from));
   });
 }
 

@@ -97,8 +97,7 @@ TEST_CASE("calls that cannot run say why") {
   ptx_run("nonsense", 0, nullptr, 1, 1, 1, 1, 1, 1, 0);
   CHECK(error_code(nullptr) == "syntax");
   ptx_run(kSaxpy, 0, nullptr, 1, 1, 1, 1, 1, 1, 0);
-  CHECK(error_message(nullptr) ==
-        "the program has several kernels; name one of saxpy, fault");
+  CHECK(error_message(nullptr) == "the program has several kernels; name one of saxpy, fault");
 }
 
 TEST_CASE("threads may run kernels at the same time") {

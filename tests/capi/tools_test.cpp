@@ -112,7 +112,8 @@ TEST_CASE("passes run on a copy of a program and report what they did") {
   options.passes = "fma_fusion";
   OwnedProgram optimized;
   good(ptxgen_program_optimize(program, &options, &optimized), program);
-  CHECK(std::string(ptxgen_program_ptx(optimized, nullptr)).find("fma.rn.f32") != std::string::npos);
+  CHECK(std::string(ptxgen_program_ptx(optimized, nullptr)).find("fma.rn.f32") !=
+        std::string::npos);
   CHECK(std::string(ptxgen_program_ptx(program, nullptr)).find("fma.rn.f32") == std::string::npos);
   CHECK(ptxgen_program_pass_count(program) == 0);
   REQUIRE(ptxgen_program_pass_count(optimized) == 1);

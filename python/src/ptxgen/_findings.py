@@ -48,7 +48,7 @@ class FindingError(PtxgenError):
                          kernel=first.kernel, file=first.file, line=first.line,
                          excerpt=first.statement)
         self.findings = findings
-        self.result = result  #: the RunResult, if the launch came to its end
+        self.result = result  #: the RunResult, if the launch has ended
 
 
 class FindingWarning(UserWarning):

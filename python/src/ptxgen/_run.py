@@ -1,4 +1,4 @@
-# python/src/ptxgen/_run.py - one launch on arrays of the host, with its findings and counters
+# python/src/ptxgen/_run.py - one launch on arrays of the host
 from __future__ import annotations
 
 import dataclasses
