@@ -83,6 +83,14 @@ def test_dlpack_and_the_cuda_array_interface(device):
         device.load(SCALE)(1, 6, Exporter(), 2.0, 6)
 
 
+def test_an_array_of_another_gpu_is_refused(device):
+    with ptxgen.Device("emulator:rtx4090") as other:
+        y = other.zeros(3)
+        with pytest.raises(ptxgen.PtxgenError, match="cannot be used on") as raised:
+            device.load(SCALE)(1, 3, y, 2.0, 3)
+        assert raised.value.code == "wrong-device"
+
+
 def test_views_keep_the_memory(device):
     view = device.array([1.0, 2.0]).host()
     gc.collect()

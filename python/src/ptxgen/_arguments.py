@@ -67,7 +67,8 @@ def _value_of(function: Any, index: int, value: Any) -> tuple[bytes, int]:
         return bytes(8), lib.PTXGEN_POINTER
     if hasattr(value, "__cuda_array_interface__"):
         from ._device import Array, Foreign
-        address = value.address if isinstance(value, Array) else Foreign(value).address
+        address = (value.address_on(function.device) if isinstance(value, Array)
+                   else Foreign(value).address)
         return address.to_bytes(8, "little"), lib.PTXGEN_POINTER
     if isinstance(value, np.generic):
         kind = {"f": lib.PTXGEN_FLOAT, "i": lib.PTXGEN_INTEGER, "u": lib.PTXGEN_INTEGER}.get(

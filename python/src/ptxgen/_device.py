@@ -132,6 +132,12 @@ class Device:
         finally:
             self.close()
 
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # of a device that was not opened, or at the end of the interpreter
+            pass
+
     @property
     def handle(self) -> Any:
         """The ptxgen_device."""
@@ -284,6 +290,14 @@ class Array:
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
         self.handle = created("buffer", lib.ptxgen_buffer_create, device.handle, self.nbytes,
                               first=device.handle)
+
+    def address_on(self, device: Device) -> int:
+        """The address for a kernel on a device, which must be the array's own or the same GPU."""
+        own, other = self.device.info, device.info
+        if (own.kind, own.ordinal) != (other.kind, other.ordinal):
+            raise PtxgenError(f"an array on '{own.name}' ({own.kind}) cannot be used on '{other.name}' "
+                              f"({other.kind})", code="wrong-device")
+        return self.address
 
     @property
     def address(self) -> int:
@@ -467,7 +481,8 @@ def default_device() -> Device:
 
 
 def collect_all() -> None:
-    """Waits for every open device and takes its findings into the history."""
+    """Waits for every open device and takes its findings into the history, for a test runner: its
+    errors are not raised again. The default device works again after a fault."""
     for device in list(_open):
         with device._lock:
             if device._handle is None:
@@ -477,6 +492,9 @@ def collect_all() -> None:
             except PtxgenError:
                 pass  # a fault: its finding is taken next
             device._collect()
+            device._pending = [each for each in device._pending if each.severity != "error"]
+            if device is _default and device.poisoned:
+                device.reset()
 
 
 @atexit.register

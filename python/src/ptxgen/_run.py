@@ -98,6 +98,30 @@ class Transfers:
                 host[...] = made.numpy().view(host.dtype).reshape(host.shape)
 
 
+def _one_launch(device: Device, launch: Callable[[Transfers], tuple[str, str]]
+                ) -> tuple[RunResult, PtxgenError | None]:
+    before = read_counters(device.handle)
+    transfers = Transfers(device)
+    implementation, reason = launch(transfers)
+    failure: PtxgenError | None = None
+    try:
+        device._wait()
+    except PtxgenError as error:
+        failure = error
+    device._collect()
+    found, device._pending = device._pending, []
+    counters = read_counters(device.handle) - before
+    faulted = any(finding.fault for finding in found)
+    if failure is not None and not faulted:
+        raise failure
+    if not faulted:
+        transfers.copy_back()
+    elif device is _device._default:
+        transfers.release()
+        device.reset()
+    return RunResult(found, counters, not faulted, implementation, reason), failure
+
+
 def observed(device: Device, findings: str, launch: Callable[[Transfers], tuple[str, str]]) -> RunResult:
     """Runs `launch`, waits for it, copies arrays back and makes its result. A device of the library's
     own choice is opened again after a fault."""
@@ -105,29 +129,12 @@ def observed(device: Device, findings: str, launch: Callable[[Transfers], tuple[
         raise ValueError(f"findings is {findings!r}; it is 'raise' or 'return'")
     with device._lock:
         earlier = device.take_findings()
-        before = read_counters(device.handle)
-        transfers = Transfers(device)
-        implementation, reason = launch(transfers)
-        failure: PtxgenError | None = None
         try:
-            device._wait()
-        except PtxgenError as error:
-            failure = error
-        device._collect()
-        found, device._pending = device._pending, []
-        counters = read_counters(device.handle) - before
-        faulted = any(finding.fault for finding in found)
-        if failure is not None and not faulted:
-            raise failure
-        if not faulted:
-            transfers.copy_back()
-        device._pending = earlier
-        result = RunResult(found, counters, not faulted, implementation, reason)
-        if faulted and device is _device._default:
-            transfers.release()
-            device.reset()
+            result, failure = _one_launch(device, launch)
+        finally:
+            device._pending = earlier + device._pending
     if findings == RAISE and result.errors:
-        raise FindingError(found, result) from failure
+        raise FindingError(result.findings, result) from failure
     return result
 
 

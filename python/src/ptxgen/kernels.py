@@ -120,7 +120,7 @@ class Kernel:
         values, parameters = self._sorted(operands, keywords)
 
         def launch(transfers: Transfers) -> tuple[str, str]:
-            rows, keep = _operand_rows(self, values, transfers)
+            rows, keep = _operand_rows(self, values, on, transfers)
             chosen, names = self._parameter_rows(parameters)
             record = struct("ptxgen_launch_record")
             check(lib.ptxgen_launch(on.handle, encoded(self.name), chosen, len(names), rows, len(keep),
@@ -177,7 +177,7 @@ def _number_of(kernel: Kernel, parameter: Parameter, value: Any) -> int:
     return parameter.values.index(value)
 
 
-def _operand_rows(kernel: Kernel, values: dict[str, Any],
+def _operand_rows(kernel: Kernel, values: dict[str, Any], device: Device,
                   transfers: Transfers) -> tuple[Any, list[Any]]:
     roles = {one.name: one.role for one in kernel.operands}
     rows = ffi.new("ptxgen_operand[]", max(len(values), 1))
@@ -191,7 +191,7 @@ def _operand_rows(kernel: Kernel, values: dict[str, Any],
         else:
             memory = transfers.argument(value)
             if isinstance(memory, Array):
-                row.memory.address, row.memory.bytes = memory.address, memory.nbytes
+                row.memory.address, row.memory.bytes = memory.address_on(device), memory.nbytes
             elif hasattr(memory, "__cuda_array_interface__"):
                 foreign = Foreign(memory)
                 row.memory.address, row.memory.bytes = foreign.address, foreign.nbytes
