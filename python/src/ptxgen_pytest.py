@@ -21,7 +21,7 @@ def _total() -> int:
     if "ptxgen._device" not in sys.modules:
         return 0
     sys.modules["ptxgen._device"].collect_all()
-    return sys.modules["ptxgen._findings"].history.total
+    return int(sys.modules["ptxgen._findings"].history.total)
 
 
 def pytest_configure(config: Any) -> None:

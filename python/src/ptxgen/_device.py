@@ -302,7 +302,7 @@ class Array:
     @property
     def address(self) -> int:
         """The address in device memory."""
-        return lib.ptxgen_buffer_span(self.handle).address
+        return int(lib.ptxgen_buffer_span(self.handle).address)
 
     @property
     def size(self) -> int:

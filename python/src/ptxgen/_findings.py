@@ -158,15 +158,16 @@ class Counters:
     seconds: float = 0.0  #: host time of the emulation
 
     def __sub__(self, before: Counters) -> Counters:
-        return _difference(self, before)
+        difference: Counters = _difference(self, before)
+        return difference
 
 
 def _difference(after: Any, before: Any) -> Any:
-    if not dataclasses.is_dataclass(after):
+    if not isinstance(after, (Counters, MemoryCounters, SharedCounters)):
         return after - before
     return type(after)(**{field.name: _difference(getattr(after, field.name),
                                                   getattr(before, field.name))
-                          for field in dataclasses.fields(after)})  # type: ignore[arg-type]
+                          for field in dataclasses.fields(after)})
 
 
 def read_counters(device: Any) -> Counters:
