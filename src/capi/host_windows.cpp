@@ -23,8 +23,8 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
 /// A window below a pointer is this part of the one above it: most kernels index upwards.
 constexpr std::uint64_t kBelowPart = 256;
-constexpr std::uint64_t kDistance = std::uint64_t{16} << 30;  ///< between windows on the device
-constexpr std::uint64_t kAddresses = std::uint64_t{1} << 40;
+constexpr std::uint64_t kDistance = std::uint64_t{4} << 30;     ///< between windows on the device
+constexpr std::uint64_t kAddresses = std::uint64_t{192} << 30;  ///< of the device
 
 [[noreturn]] void refuse(std::string message) {
   throw Error(Stage::Launch, "host-memory", std::move(message));
