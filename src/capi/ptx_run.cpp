@@ -1,4 +1,5 @@
 // src/capi/ptx_run.cpp - one launch on memory of the caller
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>

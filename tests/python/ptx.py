@@ -35,14 +35,16 @@ RACE = """.version 7.0
 .address_size 64
 .visible .entry race(.param .u64 .ptr .global .align 4 out)
 {
-  .reg .b64 %rd<2>;
+  .reg .b64 %rd<4>;
   .reg .b32 %r<4>;
   .shared .align 4 .b8 tile[4];
   ld.param.u64 %rd1, [out];
   mov.u32 %r1, %tid.x;
   st.shared.u32 [tile], %r1;
   ld.shared.u32 %r2, [tile];
-  st.global.u32 [%rd1], %r2;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r2;
   ret;
 }
 """

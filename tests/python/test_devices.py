@@ -120,7 +120,7 @@ def test_dlpack_of_the_host_is_copied_in_and_out():
 @pytest.mark.ptxgen_findings("shared-race")
 def test_a_wait_raises_the_findings_of_queued_launches_once():
     device = ptxgen.Device("emulator")
-    out = device.zeros(1, np.uint32)
+    out = device.zeros(64, np.uint32)
     race = device.load(RACE)
     race(1, 64, out)
     with pytest.raises(ptxgen.FindingError) as raised:
@@ -140,7 +140,7 @@ def test_a_wait_raises_the_findings_of_queued_launches_once():
 def test_run_leaves_the_findings_of_earlier_launches():
     with warnings.catch_warnings():
         device = ptxgen.Device("emulator")
-        out = device.zeros(1, np.uint32)
+        out = device.zeros(64, np.uint32)
         device.load(RACE)(1, 64, out)
         assert ptxgen.run(SCALE, 1, 4, [np.ones(4, np.float32), 2.0, 4], device=device).ok
         with pytest.raises(ptxgen.FindingError):
@@ -150,11 +150,12 @@ def test_run_leaves_the_findings_of_earlier_launches():
 
 @pytest.mark.ptxgen_findings("invalid-address")
 def test_a_fault_poisons_a_device_until_it_is_reset():
-    with ptxgen.Device("emulator") as device:
+    with ptxgen.Device("emulator") as device, ptxgen.Device("emulator") as neighbour:
         device.load(SCALE)(1, 1, None, 2.0, 1)
         with pytest.raises(ptxgen.FindingError) as raised:
             device.synchronize()
         assert raised.value.findings[0].fault and device.poisoned
         device.reset()
-        assert not device.poisoned
+        assert not device.poisoned and not neighbour.poisoned
+        assert neighbour.zeros(2).numpy().tolist() == [0, 0]
         assert device.array([1, 2], np.int32).numpy().tolist() == [1, 2]

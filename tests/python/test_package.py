@@ -43,12 +43,12 @@ def test_a_finding_is_raised_with_its_place():
 
 @pytest.mark.ptxgen_findings("shared-race")
 def test_findings_can_be_returned_and_arrays_are_copied_back():
-    out = np.zeros(1, np.uint32)
+    out = np.zeros(64, np.uint32)
     result = ptxgen.run(RACE, 1, 64, [out], findings="return")
     assert not result.ok and result.completed
     assert [finding.rule for finding in result.errors][0] == "shared-race"
     assert result.errors[0].other_line != 0
-    assert out[0] < 64
+    assert out.max() < 64 and out.any()
 
 
 @pytest.mark.ptxgen_findings("out-of-bounds")
@@ -116,7 +116,7 @@ def test_the_library_refuses_what_does_not_fit_too():
 def test_a_kernel_of_the_library_by_name():
     a, b = np.arange(50, dtype=np.float32), np.ones(50, np.float32)
     c = np.zeros(50, np.float32)
-    result = ptxgen.kernels.vadd(c, a, b, n=50)
+    result = ptxgen.kernels.vadd(a, b, c, n=50)
     assert np.array_equal(c, a + b)
     assert result.counters.launches >= 1
     x, m = np.array([1, 10, 100], np.float32), np.arange(1, 7, dtype=np.float32).reshape(3, 2)
@@ -136,7 +136,7 @@ def test_every_kernel_of_the_catalog_is_described():
         assert kernel.__signature__.parameters["findings"].default == "raise"
     assert "vadd" in dir(ptxgen.kernels)
     copy = ptxgen.kernels.copy
-    assert list(copy.__signature__.parameters)[:2] == ["out", "in_"]
+    assert list(copy.__signature__.parameters)[:2] == ["in_", "out"]
     assert ".target sm_90" in ptxgen.kernels.gemv.build("sm_90", k=64, n=64)
     with pytest.raises(AttributeError, match="the library has no kernel 'vsub'"):
         ptxgen.kernels.vsub
@@ -144,12 +144,12 @@ def test_every_kernel_of_the_catalog_is_described():
 
 def test_calls_of_kernels_that_do_not_fit_are_refused():
     a = np.ones(4, np.float32)
-    with pytest.raises(TypeError, match="vadd has no operand or parameter m; it has c, a, b, n"):
+    with pytest.raises(TypeError, match="vadd has no operand or parameter m; it has a, b, c, n, type"):
         ptxgen.kernels.vadd(a, a, a, m=4)
     with pytest.raises(TypeError, match="vadd got the operand c twice"):
         ptxgen.kernels.vadd(a, a, a, c=a)
     with pytest.raises(ptxgen.PtxgenError) as raised:
-        ptxgen.kernels.vadd(np.zeros(4, np.float32), a, a, n=5)
+        ptxgen.kernels.vadd(a, a, np.zeros(4, np.float32), n=5)
     assert raised.value.code == "buffer-size"
     with pytest.raises(ptxgen.PtxgenError) as raised:
         ptxgen.kernels.gemv(a, a, a, k=2, n=2, dtype="f8")

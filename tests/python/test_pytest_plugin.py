@@ -12,7 +12,7 @@ from ptx import RACE, SCALE
 
 
 def race(**options):
-    return ptxgen.run(RACE, 1, 64, [np.zeros(1, np.uint32)], **options)
+    return ptxgen.run(RACE, 1, 64, [np.zeros(64, np.uint32)], **options)
 
 
 def test_right():
@@ -32,7 +32,7 @@ def test_swallowed():
 
 def test_never_waited_for():
     device = ptxgen.default_device()
-    device.load(RACE)(1, 64, device.zeros(1, np.uint32))
+    device.load(RACE)(1, 64, device.zeros(64, np.uint32))
 
 
 @pytest.fixture

@@ -75,6 +75,14 @@ def devices() -> list[DeviceInfo]:
 
 
 _open: weakref.WeakSet[Device] = weakref.WeakSet()
+# By GPU: its devices share the primary context, and with it faults.
+_locks: dict[tuple[bool, int], threading.RLock] = {}
+_locks_lock = threading.Lock()
+
+
+def _gpu_of(info: DeviceInfo) -> tuple[bool, int]:
+    """Devices with one context have equal ones."""
+    return (info.kind == "cuda", info.ordinal)
 
 
 class Device:
@@ -90,7 +98,6 @@ class Device:
 
     def __init__(self, name: str | None = None, *, settings: Mapping[str, str] | None = None,
                  gates: bool = True, max_registers: int = 0, line_info: bool = False) -> None:
-        self._lock = threading.RLock()
         self._name = name
         self._settings = dict(settings or {})
         self._gates = gates
@@ -98,6 +105,9 @@ class Device:
         self._line_info = line_info
         self._pending: list[Finding] = []
         self._open()
+        self._gpu = _gpu_of(self.info)
+        with _locks_lock:
+            self._lock = _locks.setdefault(self._gpu, threading.RLock())
         _open.add(self)
 
     def _open(self) -> None:
@@ -164,17 +174,24 @@ class Device:
             elif failure is not None and not self.poisoned:
                 warnings.warn(f"closing {self!r}: {failure}", FindingWarning, stacklevel=2)
             self._pending = []
-            ffi.release(self._stream)
-            ffi.release(self._handle)
-            self._stream = self._handle = None
+            self._release()
+
+    def _release(self) -> None:
+        ffi.release(self._stream)
+        ffi.release(self._handle)
+        self._stream = self._handle = None
 
     def reset(self) -> None:
-        """Opens the device again after a fault. What was made from it before cannot be used."""
+        """Opens the device again after a fault, and all other devices of this process on the same
+        GPU, which the fault has stopped too. What was made from them before cannot be used."""
         with self._lock:
-            name = self._name
-            self.close()
-            check(lib.ptxgen_device_reset(encoded(name), NULL))
-            self._open()
+            devices_of_gpu = [each for each in _open
+                              if each._gpu == self._gpu and each._handle is not None]
+            for each in devices_of_gpu:
+                each._release()
+            check(lib.ptxgen_device_reset(encoded(self._name), NULL))
+            for each in devices_of_gpu:
+                each._open()
 
     @property
     def poisoned(self) -> bool:
@@ -294,7 +311,7 @@ class Array:
     def address_on(self, device: Device) -> int:
         """The address for a kernel on a device, which must be the array's own or the same GPU."""
         own, other = self.device.info, device.info
-        if (own.kind, own.ordinal) != (other.kind, other.ordinal):
+        if _gpu_of(own) != _gpu_of(other):
             raise PtxgenError(f"an array on '{own.name}' ({own.kind}) cannot be used on '{other.name}' "
                               f"({other.kind})", code="wrong-device")
         return self.address
@@ -424,6 +441,17 @@ class Parameter:
     pointer: bool  #: declared as `.ptr`
 
 
+def _uncached(device: Device, program: Any, kernel: str | None) -> Any:
+    """The function of a module of its own: one from the cache has the file name of the first load."""
+    if kernel is None and lib.ptxgen_program_entry_count(program) == 1:
+        kernel = text(lib.ptxgen_program_entry(program, 0))
+    if kernel is None:  # the call that refuses an ambiguous name has the message
+        return created("function", lib.ptxgen_function_load, device.handle, program, NULL,
+                       first=device.handle)
+    module = created("module", lib.ptxgen_module_load, device.handle, program, first=device.handle)
+    return created("function", lib.ptxgen_module_function, module, encoded(kernel), first=module)
+
+
 class Function:
     """A kernel that is loaded on a device."""
 
@@ -432,8 +460,9 @@ class Function:
         source = ptx.encode() if isinstance(ptx, str) else ptx
         program = created("program", lib.ptxgen_program_parse, source, len(source), encoded(file))
         self.device = device
-        self.handle = created("function", lib.ptxgen_function_load, device.handle, program,
-                              encoded(kernel), first=device.handle)
+        self.handle = (created("function", lib.ptxgen_function_load, device.handle, program,
+                               encoded(kernel), first=device.handle) if file is None
+                       else _uncached(device, program, kernel))
         info = struct("ptxgen_function_info")
         check(lib.ptxgen_function_get_info(self.handle, info), self.handle)
         self.name = text(info.name)

@@ -1,5 +1,5 @@
 # python/src/ptxgen/kernels.py - the library's kernels as functions, from its own catalog
-"""Every kernel of the library by its name: `kernels.vadd(c, a, b, n=c.size)`.
+"""Every kernel of the library by its name: `kernels.vadd(a, b, c, n=c.size)`.
 
 `kernels.names()` lists them, `help(kernels.gemv)` describes one. Operands are positional in the order
 of the signature, or keywords; parameters (shapes and options) are keywords. A name that Python
