@@ -149,13 +149,33 @@ def test_run_leaves_the_findings_of_earlier_launches():
 
 
 @pytest.mark.ptxgen_findings("invalid-address")
-def test_a_fault_poisons_a_device_until_it_is_reset():
+def test_a_fault_poisons_the_devices_of_a_gpu_until_one_is_reset():
     with ptxgen.Device("emulator") as device, ptxgen.Device("emulator") as neighbour:
+        early = neighbour.zeros(2)
+        view = early.host()
         device.load(SCALE)(1, 1, None, 2.0, 1)
         with pytest.raises(ptxgen.FindingError) as raised:
             device.synchronize()
         assert raised.value.findings[0].fault and device.poisoned
+        with pytest.raises(ptxgen.PtxgenError, match="1 array views memory") as refused:
+            device.reset()
+        assert refused.value.code == "in-use" and view[0] == 0
+        del view
         device.reset()
         assert not device.poisoned and not neighbour.poisoned
         assert neighbour.zeros(2).numpy().tolist() == [0, 0]
-        assert device.array([1, 2], np.int32).numpy().tolist() == [1, 2]
+        with pytest.raises(ptxgen.PtxgenError, match="this array was made before the device was reset"):
+            early.numpy()
+
+
+@pytest.mark.ptxgen_findings("invalid-address")
+def test_the_default_device_is_not_reset_under_its_arrays():
+    device = ptxgen.default_device()
+    kept = device.zeros(2)
+    with pytest.raises(ptxgen.FindingError):
+        ptxgen.run(SCALE, 1, 1, [None, 2.0, 1])
+    assert device.poisoned
+    with pytest.raises(ptxgen.PtxgenError):
+        kept.numpy()
+    device.reset()
+    assert ptxgen.run(SCALE, 1, 1, [np.ones(1, np.float32), 2.0, 1]).ok

@@ -104,6 +104,8 @@ class Device:
         self._max_registers = max_registers
         self._line_info = line_info
         self._pending: list[Finding] = []
+        self._children: weakref.WeakSet[Owned] = weakref.WeakSet()
+        self._views: weakref.WeakSet[Any] = weakref.WeakSet()
         self._open()
         self._gpu = _gpu_of(self.info)
         with _locks_lock:
@@ -183,15 +185,30 @@ class Device:
 
     def reset(self) -> None:
         """Opens the device again after a fault, and all other devices of this process on the same
-        GPU, which the fault has stopped too. What was made from them before cannot be used."""
+        GPU, which the fault has stopped too. Arrays and kernels made from them before cannot be used
+        any more. Refused while NumPy or another library views memory of the device."""
         with self._lock:
-            devices_of_gpu = [each for each in _open
-                              if each._gpu == self._gpu and each._handle is not None]
-            for each in devices_of_gpu:
+            of_gpu = [each for each in _open if each._gpu == self._gpu]
+            views = sum(len(each._views) for each in of_gpu)
+            if views:
+                raise PtxgenError(f"{views} {'array views' if views == 1 else 'arrays view'} memory of "
+                                  f"'{self.info.name}', which a reset releases; delete them before",
+                                  code="in-use")
+            # Whatever is released after the reset would be released from the new context.
+            for each in of_gpu:
+                for child in list(each._children):
+                    child.release()
+            opened = [each for each in of_gpu if each._handle is not None]
+            for each in opened:
                 each._release()
             check(lib.ptxgen_device_reset(encoded(self._name), NULL))
-            for each in devices_of_gpu:
+            for each in opened:
                 each._open()
+
+    def _reset_if_unused(self) -> None:
+        """After a fault, unless something would be lost by it."""
+        if not any(each._children for each in _open if each._gpu == self._gpu):
+            self.reset()
 
     @property
     def poisoned(self) -> bool:
@@ -294,19 +311,41 @@ class Device:
             return read_counters(self.handle)
 
 
-class Array:
+class Owned:
+    """What is made from a device and has a handle of the library."""
+
+    def __init__(self, device: Device, handle: Any) -> None:
+        self.device = device
+        self._handle = handle
+        device._children.add(self)
+
+    @property
+    def handle(self) -> Any:
+        """The handle of the C API."""
+        if self._handle is None:
+            raise PtxgenError(f"this {type(self).__name__.lower()} was made before the device was reset",
+                              code="reset")
+        return self._handle
+
+    def release(self) -> None:
+        """Frees it now and not with the object, which cannot be used afterwards."""
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+
+class Array(Owned):
     """An array in a device's memory, in C order."""
 
     def __init__(self, device: Device, shape: Dim, dtype: Any) -> None:
-        self.device = device
         self.shape: tuple[int, ...] = ((int(shape),) if isinstance(shape, (int, np.integer))
                                        else tuple(int(extent) for extent in shape))
         self.dtype = np.dtype(dtype)
         if self.dtype.hasobject:
             raise TypeError(f"elements of {self.dtype} are Python objects; a device has numbers")
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
-        self.handle = created("buffer", lib.ptxgen_buffer_create, device.handle, self.nbytes,
-                              first=device.handle)
+        super().__init__(device, created("buffer", lib.ptxgen_buffer_create, device.handle,
+                                         self.nbytes, first=device.handle))
 
     def address_on(self, device: Device) -> int:
         """The address for a kernel on a device, which must be the array's own or the same GPU."""
@@ -385,6 +424,7 @@ class Array:
         handle = self.handle
         # The view keeps the buffer: its base is this pointer, whose destructor refers to the handle.
         owned = ffi.gc(ffi.cast("char*", place), lambda _: handle and None)
+        self.device._views.add(owned)
         view = np.frombuffer(ffi.buffer(owned, self.nbytes), dtype=self.dtype)
         return view.reshape(self.shape)
 
@@ -452,17 +492,16 @@ def _uncached(device: Device, program: Any, kernel: str | None) -> Any:
     return created("function", lib.ptxgen_module_function, module, encoded(kernel), first=module)
 
 
-class Function:
+class Function(Owned):
     """A kernel that is loaded on a device."""
 
     def __init__(self, device: Device, ptx: str | bytes, kernel: str | None,
                  file: str | None) -> None:
         source = ptx.encode() if isinstance(ptx, str) else ptx
         program = created("program", lib.ptxgen_program_parse, source, len(source), encoded(file))
-        self.device = device
-        self.handle = (created("function", lib.ptxgen_function_load, device.handle, program,
-                               encoded(kernel), first=device.handle) if file is None
-                       else _uncached(device, program, kernel))
+        super().__init__(device, created("function", lib.ptxgen_function_load, device.handle, program,
+                                         encoded(kernel), first=device.handle) if file is None
+                         else _uncached(device, program, kernel))
         info = struct("ptxgen_function_info")
         check(lib.ptxgen_function_get_info(self.handle, info), self.handle)
         self.name = text(info.name)
@@ -523,7 +562,7 @@ def collect_all() -> None:
             device._collect()
             device._pending = [each for each in device._pending if each.severity != "error"]
             if device is _default and device.poisoned:
-                device.reset()
+                device._reset_if_unused()
 
 
 @atexit.register

@@ -9,7 +9,7 @@ import numpy as np
 from . import _device
 from ._device import Array, Device, default_device
 from ._findings import Counters, Finding, FindingError, read_counters
-from ._library import PtxgenError, ffi
+from ._library import PtxgenError
 
 RAISE, RETURN = "raise", "return"
 
@@ -90,7 +90,7 @@ class Transfers:
     def release(self) -> None:
         """Before the device is reset."""
         for made, _ in self._made.values():
-            ffi.release(made.handle)
+            made.release()
 
     def copy_back(self) -> None:
         for made, host in self._back.values():
@@ -118,13 +118,13 @@ def _one_launch(device: Device, launch: Callable[[Transfers], tuple[str, str]]
         transfers.copy_back()
     elif device is _device._default:
         transfers.release()
-        device.reset()
+        device._reset_if_unused()
     return RunResult(found, counters, not faulted, implementation, reason), failure
 
 
 def observed(device: Device, findings: str, launch: Callable[[Transfers], tuple[str, str]]) -> RunResult:
-    """Runs `launch`, waits for it, copies arrays back and makes its result. A device of the library's
-    own choice is opened again after a fault."""
+    """Runs `launch`, waits for it, copies arrays back and makes its result. The default device is
+    opened again after a fault, unless arrays or kernels on it are still used."""
     if findings not in (RAISE, RETURN):
         raise ValueError(f"findings is {findings!r}; it is 'raise' or 'return'")
     with device._lock:
