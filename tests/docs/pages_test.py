@@ -93,4 +93,4 @@ for at in reversed(programs):  # so that --write does not move what is still to 
         sys.exit(f"{options.page} says that its program {at} prints\n{said}but it prints\n{printed}")
 if options.write:
     options.page.write_text(page)
-print(f"{options.page.name}: {lines} lines of {len(programs)} programs as documented")
+print(f"{options.page.name}: {lines} lines as documented")
