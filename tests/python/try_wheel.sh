@@ -68,4 +68,5 @@ if [[ ! -x $root/usr/bin/python3 ]]; then
 fi
 rm -rf "$root/try"
 cp -r "$work/files" "$root/try"
-env -i PATH=/usr/bin:/bin LANG=C.UTF-8 chroot "$root" bash /try/inside.sh
+chroot=$(command -v chroot || echo /usr/sbin/chroot)
+env -i PATH=/usr/bin:/bin LANG=C.UTF-8 "$chroot" "$root" bash /try/inside.sh
