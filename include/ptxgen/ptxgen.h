@@ -267,7 +267,7 @@ typedef struct ptxgen_finding {
   uint32_t other_line;       ///< PTX line of the second access of a race, or 0
 } ptxgen_finding;
 
-/// A snapshot of the findings.
+/// A list of findings: a snapshot of a device's, or those of a check.
 typedef struct ptxgen_findings ptxgen_findings;
 
 /// The findings of kernels loaded through this device since they were cleared, at most the first

@@ -83,6 +83,22 @@ TEST_CASE("a check returns what gates find, with the block that makes it certain
   CHECK(seen);
 }
 
+TEST_CASE("a finding has the source line of its .loc") {
+  std::string text = kRacy;
+  const std::string store = "  st.shared.f32 [%r2], %f2;";
+  text.insert(text.find(store), "  .loc 1 42 7\n");
+  text += ".file 1 \"racy.cu\"\n";
+  OwnedFindings list;
+  const ptxgen_check_options options = for_block(64);
+  good(ptxgen_check(text.data(), text.size(), nullptr, &options, &list));
+  REQUIRE(ptxgen_findings_count(list) > 0);
+  const ptxgen_finding finding = finding_of(list, 0);
+  CHECK(std::string(finding.rule) == "shared-race");
+  CHECK(std::string(finding.source_file) == "racy.cu");
+  CHECK(finding.source_line == 42);
+  CHECK(finding.other_line != 0);
+}
+
 TEST_CASE("a check of text that cannot be parsed is a finding, and of a wrong target an error") {
   OwnedFindings list;
   const std::string text = ".version 7.0\n.target sm_80\n.address_size 64\nnonsense here;\n";

@@ -40,6 +40,8 @@ def test_arrays_and_queued_launches(device):
     assert y.numpy().tolist() == [20, 40, 6]
     assert np.asarray(y).tolist() == [20, 40, 6]
     assert device.counters().launches == 2
+    scale(1, 3, y, 0.5, 3)
+    assert device.array(y).numpy().tolist() == [10, 20, 3]
     y.write([7, 8, 9])
     assert y.numpy().tolist() == [7, 8, 9]
     assert device.zeros((2, 3), np.int64).numpy().tolist() == [[0, 0, 0]] * 2
@@ -81,6 +83,8 @@ def test_dlpack_and_the_cuda_array_interface(device):
     Exporter.__cuda_array_interface__ = dict(interface, strides=(4, 8))
     with pytest.raises(ValueError, match="is not in C order"):
         device.load(SCALE)(1, 6, Exporter(), 2.0, 6)
+    with pytest.raises(ptxgen.PtxgenError, match="copy it to the host to make an array of it"):
+        device.array(Exporter())
 
 
 def test_an_array_of_another_gpu_is_refused(device):

@@ -243,15 +243,18 @@ class Device:
         return made
 
     def _copy_of(self, other: Any) -> Array:
-        view = Foreign(other)
-        made = Array(self, view.shape, view.dtype)
-        if isinstance(other, Array):
-            check(lib.ptxgen_buffer_copy(made.handle, 0, other.handle, 0, made.nbytes, NULL),
-                  made.handle)
-            return made
-        raise PtxgenError(
-            f"array of {type(other).__name__}: memory of another library is passed to kernels as it "
-            "is, by its address; copy it to the host to make an array of it", code="foreign-memory")
+        if not isinstance(other, Array):
+            raise PtxgenError(
+                f"array of {type(other).__name__}: memory of another library is passed to kernels as it "
+                "is, by its address; copy it to the host to make an array of it", code="foreign-memory")
+        other.address_on(self)  # raises for another GPU
+        with self._lock:
+            other._finish()
+            copy = Array(self, other.shape, other.dtype)
+            if copy.nbytes:
+                check(lib.ptxgen_buffer_copy(copy.handle, 0, other.handle, 0, copy.nbytes, NULL),
+                      copy.handle)
+        return copy
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and all bytes of the device's memory."""
