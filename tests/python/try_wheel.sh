@@ -56,7 +56,7 @@ INSIDE
 
 if [[ -z $root ]]; then
   echo "no root folder was given: an empty environment instead of a chroot"
-  exec env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" LANG=C.UTF-8 bash "$work/files/inside.sh"
+  exec env -i PATH="$PATH" HOME="$work" LANG=C.UTF-8 bash "$work/files/inside.sh"
 fi
 if [[ ! -x $root/usr/bin/python3 ]]; then
   command -v debootstrap >/dev/null || { echo "there is no Debian in $root, and no debootstrap"; exit 1; }
