@@ -6,8 +6,8 @@
 # Makes a virtual environment in which nothing is installed, installs the wheel with its dependencies,
 # runs the programs of docs/python.md, and one test with the pytest plugin. With ROOT all of it in a
 # chroot that has neither this tree nor a compiler: ROOT is a minimal Debian with python3 and
-# python3-venv; where it does not exist, debootstrap makes it. Without ROOT the environment variables
-# are removed, and the tree is not in any path.
+# python3-venv; where it does not exist, debootstrap makes it. Without ROOT the environment has only
+# PATH, and the tree is in no path.
 set -euo pipefail
 wheel=$(realpath "$1")
 root=${2:-}
