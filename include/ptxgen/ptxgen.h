@@ -240,7 +240,8 @@ PTXGEN_API ptxgen_status ptxgen_device_reset(const char* name,
 // ---- findings -----------------------------------------------------------------------------------
 
 /// Findings of launches on the emulated device: races, uninitialised reads, accesses out of bounds.
-/// A GPU has none. Each is also logged at once, errors at level error, warnings at warn.
+/// A GPU has none. Each is also logged at once, errors at level error, warnings at warn. Findings
+/// of ptxgen_check have the same form, without a launch.
 enum { PTXGEN_FINDING_ERROR = 0, PTXGEN_FINDING_WARNING = 1, PTXGEN_FINDING_NOTE = 2 };
 
 /// One finding of one launch. Equal findings of a launch are one with a count.
@@ -261,9 +262,12 @@ typedef struct ptxgen_finding {
   uint32_t block[3];
   uint32_t block_index[3];   ///< of the first thread
   uint32_t thread_index[3];  ///< in that block
+  const char* source_file;   ///< of the `.loc` lines of the PTX, or empty
+  uint32_t source_line;      ///< in `source_file`, or 0
+  uint32_t other_line;       ///< PTX line of the second access of a race, or 0
 } ptxgen_finding;
 
-/// A snapshot of the findings.
+/// A list of findings: a snapshot of a device's, or those of a check.
 typedef struct ptxgen_findings ptxgen_findings;
 
 /// The findings of kernels loaded through this device since they were cleared, at most the first
@@ -295,6 +299,52 @@ PTXGEN_API ptxgen_status ptxgen_device_on_finding(ptxgen_device* device,
                                                   ptxgen_finding_callback callback,
                                                   void* user) PTXGEN_NOEXCEPT;
 
+// ---- counters -----------------------------------------------------------------------------------
+
+/// Global or local memory. A request is an instruction of a warp with at least one active lane.
+typedef struct ptxgen_memory_counters {
+  uint64_t requests;
+  uint64_t sectors;        ///< distinct 32-byte sectors, summed over requests
+  uint64_t ideal_sectors;  ///< sectors that the bytes would fill, summed over requests
+  uint64_t bytes;          ///< requested, summed over lanes
+} ptxgen_memory_counters;
+
+/// Shared memory of the block.
+typedef struct ptxgen_shared_counters {
+  uint64_t requests;
+  uint64_t wavefronts;
+  uint64_t ideal_wavefronts;
+  uint64_t bank_conflicts;  ///< wavefronts - ideal_wavefronts
+  uint64_t bytes;
+} ptxgen_shared_counters;
+
+/// Exact counts of launches on the emulated device; a GPU counts nothing.
+typedef struct ptxgen_counters {
+  size_t struct_bytes;
+  uint64_t launches;
+  uint64_t warp_instructions;
+  uint64_t thread_instructions;  ///< active lanes, summed over warp instructions
+  uint64_t branches;             ///< executed by warps
+  uint64_t divergent_branches;
+  uint64_t barriers;  ///< of the block, executed by warps
+  uint64_t atomics;   ///< executed by warps
+  ptxgen_memory_counters global_load;
+  ptxgen_memory_counters global_store;
+  ptxgen_memory_counters local_load;
+  ptxgen_memory_counters local_store;
+  ptxgen_shared_counters shared_load;
+  ptxgen_shared_counters shared_store;
+  uint64_t bulk_load_bytes;   ///< of bulk copies from global to shared memory
+  uint64_t bulk_store_bytes;  ///< of bulk copies from shared to global memory
+  double seconds;             ///< host time of the emulation
+} ptxgen_counters;
+
+/// Sums over the launches that have ended, of kernels loaded through this device, since the sums
+/// were cleared. Synchronize before: a launch is counted before a call that waits for it returns.
+PTXGEN_API ptxgen_status ptxgen_device_get_counters(const ptxgen_device* device,
+                                                    ptxgen_counters* counters) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_device_clear_counters(ptxgen_device* device) PTXGEN_NOEXCEPT;
+
 // ---- memory -------------------------------------------------------------------------------------
 
 /// Device memory: a buffer of this library, or an allocation of the application in the device's
@@ -310,6 +360,12 @@ PTXGEN_API ptxgen_status ptxgen_buffer_create(ptxgen_device* device, uint64_t by
 PTXGEN_API void ptxgen_buffer_free(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 /// Address and size; zeros for NULL.
 PTXGEN_API ptxgen_span ptxgen_buffer_span(const ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
+
+/// On the emulated device, where the bytes of the buffer are in this process, valid until it is
+/// freed; NULL on a GPU, for 0 bytes and for NULL. All of the buffer counts as initialised from
+/// then on, because writes of the host are not seen. Wait for the streams that use the buffer
+/// before the host accesses the bytes.
+PTXGEN_API void* ptxgen_buffer_host(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 
 /// Copies and fills check bounds (code "out-of-bounds"). Without a stream (NULL) the call is
 /// synchronous; with one the copy is queued, and the host memory must stay valid and unchanged
@@ -456,12 +512,65 @@ PTXGEN_API void ptxgen_program_free(ptxgen_program* program) PTXGEN_NOEXCEPT;
 /// The program's PTX; "" for NULL. `bytes` may be NULL.
 PTXGEN_API const char* ptxgen_program_ptx(const ptxgen_program* program,
                                           size_t* bytes) PTXGEN_NOEXCEPT;
-/// The compiler's log; "" if there is none.
+/// The log of the compiler, or the report of the passes; "" if there is none.
 PTXGEN_API const char* ptxgen_program_log(const ptxgen_program* program) PTXGEN_NOEXCEPT;
 /// Its kernels; NULL for an index that is too large.
 PTXGEN_API size_t ptxgen_program_entry_count(const ptxgen_program* program) PTXGEN_NOEXCEPT;
 PTXGEN_API const char* ptxgen_program_entry(const ptxgen_program* program,
                                             size_t index) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_check_options {
+  size_t struct_bytes;
+  const char* target;  ///< "sm_90": checked for it instead of the text's own target, or NULL
+  const char* entry;   ///< the kernel that must exist, or NULL
+  /// Threads of a block in x, y, z, or zeros: with them a warning about some launch can become an
+  /// error about this one.
+  uint32_t block[3];
+} ptxgen_check_options;
+
+/// What the verifier, the gates and the analyzer find in PTX text of any producer, as the command
+/// `ptxgen check` reports it. Text that cannot be parsed is a finding of the rule "syntax". `file`
+/// is its name in messages, or NULL; `options` may be NULL. PTXGEN_ERROR_USAGE, "bad-target": there
+/// is no such target.
+PTXGEN_API ptxgen_status ptxgen_check(const char* ptx, size_t bytes, const char* file,
+                                      const ptxgen_check_options* options,
+                                      ptxgen_findings** findings) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_optimize_options {
+  size_t struct_bytes;
+  /// Passes and groups in the order in which they run, separated by commas; NULL: "default". The
+  /// names are those of `ptxgen opt --list-passes`.
+  const char* passes;
+  int32_t no_contract;  ///< not 0: mul and add do not become fma
+  /// Instructions that make a condition worth a loop split, if `set_split_threshold` is not 0: 0
+  /// never, 1 always, at most 32767.
+  int32_t set_split_threshold;
+  uint32_t split_threshold;
+} ptxgen_optimize_options;
+
+/// Runs passes on a copy of the program. Its log is the report: a line for each pass and for each
+/// of its decisions. `options` may be NULL. PTXGEN_ERROR_OPTIMIZE: "unknown-pass", or the rule of
+/// the verifier that the result of a pass breaks.
+PTXGEN_API ptxgen_status ptxgen_program_optimize(const ptxgen_program* program,
+                                                 const ptxgen_optimize_options* options,
+                                                 ptxgen_program** optimized) PTXGEN_NOEXCEPT;
+
+/// One run of one pass.
+typedef struct ptxgen_pass_info {
+  size_t struct_bytes;
+  const char* name;  ///< lives as long as the library
+  int32_t changed;
+  uint64_t fired;    ///< candidates that it changed
+  uint64_t refused;  ///< candidates that it left as they were
+  uint64_t statements_before;
+  uint64_t statements_after;
+  double microseconds;
+} ptxgen_pass_info;
+
+/// The passes of ptxgen_program_optimize in execution order; 0 for other programs and for NULL.
+PTXGEN_API size_t ptxgen_program_pass_count(const ptxgen_program* program) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_program_get_pass(const ptxgen_program* program, size_t index,
+                                                 ptxgen_pass_info* info) PTXGEN_NOEXCEPT;
 
 /// How a kernel is launched.
 typedef struct ptxgen_geometry {
@@ -497,6 +606,43 @@ typedef struct ptxgen_image_info {
 PTXGEN_API ptxgen_status ptxgen_image_get_info(const ptxgen_image* image,
                                                ptxgen_image_info* info) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_image_free(ptxgen_image* image) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_assemble_options {
+  size_t struct_bytes;
+  const char* target;  ///< as of ptxgen_program_assemble
+  /// "nvjitlink", "ptxas" or "driver"; "fewest": nvJitLink and ptxas, and the image of the one that
+  /// uses the fewest registers; NULL: the first tool that is found.
+  const char* tool;
+  int32_t set_optimization;
+  uint32_t optimization;   ///< 0 to 3, if `set_optimization` is not 0; otherwise 3
+  uint32_t max_registers;  ///< of a thread; 0: no limit
+  int32_t line_info;       ///< not 0: the `.loc` lines are kept for profilers
+} ptxgen_assemble_options;
+
+/// ptxgen_program_assemble with a choice of the tool. PTXGEN_ERROR_ASSEMBLE: "no-assembler" (the
+/// message says what to install, the log lists the places searched), "rejected", "unknown-target".
+PTXGEN_API ptxgen_status ptxgen_program_assemble_with(const ptxgen_program* program,
+                                                      ptxgen_device* device,
+                                                      const ptxgen_assemble_options* options,
+                                                      ptxgen_image** image) PTXGEN_NOEXCEPT;
+
+/// Resources of one kernel of an image, in bytes unless stated otherwise.
+typedef struct ptxgen_kernel_resources {
+  size_t struct_bytes;
+  const char* name;         ///< lives as long as the image
+  uint32_t registers;       ///< 32-bit registers of a thread
+  uint32_t barriers;        ///< named barriers
+  uint64_t spill_stores;    ///< of a thread
+  uint64_t spill_loads;     ///< of a thread
+  uint64_t stack;           ///< local memory of a thread
+  uint64_t shared;          ///< static shared memory of a block
+  uint64_t constant_bytes;  ///< constant banks; bank 0 holds the parameters
+} ptxgen_kernel_resources;
+
+/// The kernels of an image by name; 0 for NULL.
+PTXGEN_API size_t ptxgen_image_kernel_count(const ptxgen_image* image) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_image_get_kernel(
+    const ptxgen_image* image, size_t index, ptxgen_kernel_resources* resources) PTXGEN_NOEXCEPT;
 
 // ---- modules and functions ----------------------------------------------------------------------
 
@@ -555,6 +701,19 @@ enum {
   PTXGEN_POINTER = 3  ///< 8 bytes, an address of device memory
 };
 
+/// A declared parameter of a kernel.
+typedef struct ptxgen_argument_info {
+  size_t struct_bytes;
+  const char* name;  ///< lives as long as the function
+  const char* type;  ///< as declared: "u64", "f32", "b16"; "" for a structure
+  uint32_t bytes;
+  uint32_t offset;  ///< in the block of ptxgen_function_launch_packed
+  int32_t pointer;  ///< not 0: declared as `.ptr`; an address may be declared without it
+} ptxgen_argument_info;
+/// The parameter of that index, below ptxgen_function_info.argument_count.
+PTXGEN_API ptxgen_status ptxgen_function_get_argument(const ptxgen_function* function, size_t index,
+                                                      ptxgen_argument_info* info) PTXGEN_NOEXCEPT;
+
 /// One argument of a launch: address, size and kind of its value.
 typedef struct ptxgen_argument {
   const void* value;
@@ -574,6 +733,21 @@ PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* fu
                                                        const ptxgen_geometry* geometry,
                                                        const void* block, size_t bytes,
                                                        const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+
+// ---- a launch on host memory --------------------------------------------------------------------
+
+/// Runs the only kernel of PTX text on the emulator, on memory of this process, and waits for it:
+/// the function that mock GPUs load from libgpuocelot. `args` are the values themselves: a host
+/// address for a pointer, a number for any other parameter of up to 8 bytes. `lx`, `ly`, `lz` are
+/// threads of the block, `gx`, `gy`, `gz` blocks of the grid, `smem` dynamic shared bytes.
+///
+/// Sizes of allocations are not known here: memory around each address is copied to the emulated
+/// device, and bytes that the kernel changed are copied back, none after a fault. 8-byte parameters
+/// that are readable addresses are taken as pointers; addresses in memory are not followed.
+/// Findings are logged as those of devices; ptxgen_last_error(NULL) has the error of the last call
+/// that failed or had a finding of severity error.
+PTXGEN_API void ptx_run(const char* ptx, int nargs, void* const* args, int lx, int ly, int lz,
+                        int gx, int gy, int gz, int smem) PTXGEN_NOEXCEPT;
 
 // ---- launching the library's kernels ------------------------------------------------------------
 

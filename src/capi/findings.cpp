@@ -1,9 +1,10 @@
-// src/capi/findings.cpp - findings of launches on the emulated device
+// src/capi/findings.cpp - findings and counters of launches on the emulated device
 #include "ptxgen/runtime/device/findings.hpp"
 
 #include <algorithm>
 
 #include "capi/objects.hpp"
+#include "runtime/device/finding_store.hpp"
 #include "support/format.hpp"
 
 using namespace ptxgen;
@@ -41,6 +42,40 @@ ptxgen_finding to_c(const LaunchFinding& from) noexcept {
   write(out.block, from.block);
   write(out.block_index, from.block_index);
   write(out.thread_index, from.thread_index);
+  out.source_file = finding.source_file.c_str();
+  out.source_line = finding.source_line;
+  out.other_line = finding.other_line;
+  return out;
+}
+
+ptxgen_memory_counters to_c(const emulator::MemoryCounters& from) noexcept {
+  return {from.requests, from.sectors, from.ideal_sectors, from.bytes};
+}
+
+ptxgen_shared_counters to_c(const emulator::SharedCounters& from) noexcept {
+  return {from.requests, from.wavefronts, from.ideal_wavefronts, from.bank_conflicts, from.bytes};
+}
+
+ptxgen_counters to_c(const LaunchTotals& totals) noexcept {
+  const emulator::Counters& from = totals.counters;
+  ptxgen_counters out{};
+  out.struct_bytes = sizeof out;
+  out.launches = totals.launches;
+  out.warp_instructions = from.warp_instructions;
+  out.thread_instructions = from.thread_instructions;
+  out.branches = from.branches;
+  out.divergent_branches = from.divergent_branches;
+  out.barriers = from.barriers;
+  out.atomics = from.atomics;
+  out.global_load = to_c(from.global_load);
+  out.global_store = to_c(from.global_store);
+  out.local_load = to_c(from.local_load);
+  out.local_store = to_c(from.local_store);
+  out.shared_load = to_c(from.shared_load);
+  out.shared_store = to_c(from.shared_store);
+  out.bulk_load_bytes = from.bulk_load.bytes;
+  out.bulk_store_bytes = from.bulk_store.bytes;
+  out.seconds = totals.seconds;
   return out;
 }
 
@@ -109,6 +144,19 @@ ptxgen_status ptxgen_device_on_finding(ptxgen_device* device, ptxgen_finding_cal
     sink.release = [](void* receiver) noexcept { delete static_cast<Receiver*>(receiver); };
     of.on_finding(sink);
   });
+}
+
+ptxgen_status ptxgen_device_get_counters(const ptxgen_device* device,
+                                         ptxgen_counters* counters) noexcept {
+  return guarded(device, [&] {
+    const Device& of = need(device, "device").runtime->device;
+    write_struct(counters, to_c(of.finding_store().totals()), "counters");
+  });
+}
+
+ptxgen_status ptxgen_device_clear_counters(ptxgen_device* device) noexcept {
+  return guarded(device,
+                 [&] { need(device, "device").runtime->device.finding_store().clear_totals(); });
 }
 
 }  // extern "C"

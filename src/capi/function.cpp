@@ -192,6 +192,27 @@ ptxgen_status ptxgen_function_get_info(const ptxgen_function* function,
   });
 }
 
+ptxgen_status ptxgen_function_get_argument(const ptxgen_function* function, size_t index,
+                                           ptxgen_argument_info* info) noexcept {
+  return guarded(function, [&] {
+    const ptxgen_function& of = need(function, "function");
+    const std::size_t count = of.signature ? of.signature->parameters.size() : 0;
+    if (index >= count) {
+      throw UsageError{"out-of-range", format_text("argument is {}; {} has {} that are known",
+                                                   index, of.name, count)};
+    }
+    const Parameter& from = of.signature->parameters[index];
+    ptxgen_argument_info out{};
+    out.name = from.name.c_str();
+    // Names of types are literals, hence terminated.
+    out.type = from.type == ptx::Type::none ? "" : ptx::name(from.type).data();
+    out.bytes = from.size;
+    out.offset = from.offset;
+    out.pointer = from.pointer ? 1 : 0;
+    write_struct(info, out, "info");
+  });
+}
+
 ptxgen_status ptxgen_function_occupancy(const ptxgen_function* function, uint32_t threads,
                                         uint32_t dynamic_shared_bytes, uint32_t* blocks) noexcept {
   return guarded(function, [&] {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "capi/objects.hpp"
+#include "driver/emulated/host_view.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -46,6 +47,13 @@ void ptxgen_buffer_free(ptxgen_buffer* buffer) noexcept { delete buffer; }
 ptxgen_span ptxgen_buffer_span(const ptxgen_buffer* buffer) noexcept {
   if (buffer == nullptr || !buffer->is(Kind::Buffer)) return {0, 0};
   return {buffer->memory.address(), buffer->memory.bytes()};
+}
+
+void* ptxgen_buffer_host(ptxgen_buffer* buffer) noexcept {
+  if (buffer == nullptr || !buffer->is(Kind::Buffer) || buffer->memory.bytes() == 0) return nullptr;
+  if (!is_emulated(buffer->runtime->device.info().kind)) return nullptr;
+  return driver::emulated::host_view(buffer->runtime->context.handle(), buffer->memory.address(),
+                                     buffer->memory.bytes());
 }
 
 ptxgen_status ptxgen_buffer_write(ptxgen_buffer* buffer, uint64_t offset, const void* from,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capi/handle.hpp"
+#include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
@@ -60,6 +61,10 @@ struct KernelValues {
 /// The argument block of a launch. Throws `Error` (Stage::Launch, "arguments").
 [[nodiscard]] std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
                                           std::span<const ptxgen_argument> arguments);
+
+/// The image of a program for the named target, else the device's.
+[[nodiscard]] ptxgen_image* assemble(const ptxgen_program& program, ptxgen_device* device,
+                                     const char* target, AssembleOptions options);
 
 [[nodiscard]] ptxgen_geometry to_c(const LaunchGeometry& geometry) noexcept;
 
@@ -116,6 +121,7 @@ struct ptxgen_program : ptxgen::capi::Handle {
   std::string log;
   std::vector<std::string> entries;
   std::optional<ptxgen::LaunchGeometry> geometry;
+  std::vector<ptxgen::optimize::PassReport> passes;  ///< of ptxgen_program_optimize
 
   explicit ptxgen_program(ptxgen::ptx::Module parsed);
 };

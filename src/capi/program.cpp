@@ -81,6 +81,19 @@ const KernelDescription& catalog_entry(std::size_t kernel) {
 
 }  // namespace
 
+namespace ptxgen::inline v0::capi {
+
+ptxgen_image* assemble(const ptxgen_program& program, ptxgen_device* device, const char* target,
+                       AssembleOptions options) {
+  options.target = target_for(device, target).name;
+  options.file = program.module.file;
+  const Assembler assembler(device == nullptr ? Settings::from_environment()
+                                              : need(device, "device").runtime->settings);
+  return new ptxgen_image(assembler.assemble(program.text, options));
+}
+
+}  // namespace ptxgen::inline v0::capi
+
 extern "C" {
 
 size_t ptxgen_kernel_count(void) noexcept { return catalog().size(); }
@@ -223,12 +236,7 @@ ptxgen_status ptxgen_program_assemble(const ptxgen_program* program, ptxgen_devi
   return guarded(program, [&] {
     ptxgen_image*& result = need_result(image, "image");
     const ptxgen_program& of = need(program, "program");
-    AssembleOptions options;
-    options.target = target_for(device, target).name;
-    options.file = of.module.file;
-    const Assembler assembler(device == nullptr ? Settings::from_environment()
-                                                : need(device, "device").runtime->settings);
-    result = new ptxgen_image(assembler.assemble(of.text, options));
+    result = assemble(of, device, target, {});
   });
 }
 

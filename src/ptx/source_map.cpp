@@ -158,4 +158,20 @@ void SourceMap::fill(Finding& finding, std::size_t statement) const {
   if (all.size() > 1) finding.inlined = std::move(all);
 }
 
+void fill_sources(std::span<Finding> findings, const Module& module) {
+  std::multimap<std::uint32_t, Finding*> without;  // by line
+  for (Finding& finding : findings) {
+    if (finding.line != 0 && finding.source_line == 0) without.emplace(finding.line, &finding);
+  }
+  for (const Function& function : module.functions) {
+    if (without.empty()) return;
+    const SourceMap map(module, function);
+    for (std::size_t i = 0; i < function.body.size(); ++i) {
+      const auto [first, last] = without.equal_range(function.body[i].line);
+      for (auto at = first; at != last; ++at) map.fill(*at->second, i);
+      without.erase(first, last);
+    }
+  }
+}
+
 }  // namespace ptxgen::inline v0::ptx

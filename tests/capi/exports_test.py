@@ -11,7 +11,7 @@ header, library = sys.argv[1:]
 if shutil.which("nm") is None:
     print("SKIP: no nm (binutils)")
     sys.exit(77)
-declared = set(re.findall(r"PTXGEN_API [^;(]*?\b(ptxgen_\w+)\(", Path(header).read_text()))
+declared = set(re.findall(r"PTXGEN_API [^;(]*?\b(ptxgen_\w+|ptx_run)\(", Path(header).read_text()))
 listing = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, check=True,
                          universal_newlines=True).stdout
 exported = {}

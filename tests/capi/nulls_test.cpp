@@ -30,6 +30,15 @@ std::map<std::string, Call> all_null() {
       {"device_count_findings",
        [] { return ptxgen_device_count_findings(nullptr, nullptr, nullptr, nullptr); }},
       {"device_clear_findings", [] { return ptxgen_device_clear_findings(nullptr); }},
+      {"device_get_counters", [] { return ptxgen_device_get_counters(nullptr, nullptr); }},
+      {"device_clear_counters", [] { return ptxgen_device_clear_counters(nullptr); }},
+      {"check", [] { return ptxgen_check(nullptr, 0, nullptr, nullptr, nullptr); }},
+      {"program_optimize", [] { return ptxgen_program_optimize(nullptr, nullptr, nullptr); }},
+      {"program_get_pass", [] { return ptxgen_program_get_pass(nullptr, 0, nullptr); }},
+      {"program_assemble_with",
+       [] { return ptxgen_program_assemble_with(nullptr, nullptr, nullptr, nullptr); }},
+      {"image_get_kernel", [] { return ptxgen_image_get_kernel(nullptr, 0, nullptr); }},
+      {"function_get_argument", [] { return ptxgen_function_get_argument(nullptr, 0, nullptr); }},
       {"device_on_finding", [] { return ptxgen_device_on_finding(nullptr, nullptr, nullptr); }},
       {"buffer_create", [] { return ptxgen_buffer_create(nullptr, 1, nullptr); }},
       {"buffer_write", [] { return ptxgen_buffer_write(nullptr, 0, nullptr, 0, nullptr); }},
@@ -157,6 +166,9 @@ TEST_CASE("functions without a status answer NULL with nothing", "[capi]") {
   CHECK(std::string(ptxgen_program_ptx(nullptr, nullptr)).empty());
   CHECK(std::string(ptxgen_program_log(nullptr)).empty());
   CHECK(ptxgen_program_entry_count(nullptr) == 0);
+  CHECK(ptxgen_program_pass_count(nullptr) == 0);
+  CHECK(ptxgen_image_kernel_count(nullptr) == 0);
+  CHECK(ptxgen_buffer_host(nullptr) == nullptr);
   CHECK(ptxgen_program_entry(nullptr, 0) == nullptr);
   CHECK(std::string(ptxgen_module_log(nullptr)).empty());
   CHECK(std::string(ptxgen_cache_folder(nullptr)).empty());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ptxgen/ptx/finding.hpp"
@@ -39,5 +40,8 @@ class SourceMap {
   const Function* function_;
   std::vector<Location> locations_;  ///< in the order of the text
 };
+
+/// Fills `source_file`, `source_line` and `inlined` of findings that have a PTX line and no source.
+void fill_sources(std::span<Finding> findings, const Module& module);
 
 }  // namespace ptxgen::inline v0::ptx

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -120,19 +119,7 @@ json groups_json(std::span<const emulator::RunFinding> findings) {
 }
 
 void fill_sources(std::span<Finding> findings, const ptx::Module& module) {
-  std::multimap<std::uint32_t, Finding*> without;  // by line
-  for (Finding& finding : findings) {
-    if (finding.line != 0 && finding.source_line == 0) without.emplace(finding.line, &finding);
-  }
-  for (const ptx::Function& function : module.functions) {
-    if (without.empty()) return;
-    const ptx::SourceMap map(module, function);
-    for (std::size_t i = 0; i < function.body.size(); ++i) {
-      const auto [first, last] = without.equal_range(function.body[i].line);
-      for (auto at = first; at != last; ++at) map.fill(*at->second, i);
-      without.erase(first, last);
-    }
-  }
+  ptx::fill_sources(findings, module);
 }
 
 }  // namespace ptxgen::cli

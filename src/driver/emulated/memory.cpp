@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/host_view.hpp"
 #include "driver/emulated/pools.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
@@ -160,6 +161,23 @@ CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
                               count_text(extent.bytes, "byte")));
   }
   return CUDA_SUCCESS;
+}
+
+void* host_view(CUcontext handle, CUdeviceptr address, std::uint64_t bytes) noexcept {
+  try {
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context || bytes == 0) return nullptr;
+    const std::lock_guard lock(context->memory_mutex);
+    emulator::AddressSpace& space = context->memory.space();
+    const emulator::Allocation* const found = space.find(address);
+    if (found == nullptr || found->freed || bytes > found->bytes - (address - found->start)) {
+      return nullptr;
+    }
+    space.mark(address, bytes);
+    return space.host(address);
+  } catch (...) {
+    return nullptr;  // no memory for a lookup
+  }
 }
 
 namespace entries {

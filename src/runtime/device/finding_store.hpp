@@ -21,6 +21,13 @@ namespace ptxgen::inline v0 {
 
 class FailedLaunches;
 
+/// Sums over launches.
+struct LaunchTotals {
+  std::uint64_t launches = 0;
+  double seconds = 0;           ///< host time
+  emulator::Counters counters;  ///< without those of single launches, opcodes and lines
+};
+
 /// Listens to the launches of the modules that a device has loaded on the emulator. Shared by the
 /// device's copies and by its modules.
 ///
@@ -43,6 +50,9 @@ class FindingStore : public driver::emulated::LaunchListener,
       const std::function<bool(const LaunchFinding&)>& wanted) const;
   [[nodiscard]] FindingCounts counts() const;
   void clear();
+  /// Of the launches since `clear_totals`.
+  [[nodiscard]] LaunchTotals totals() const;
+  void clear_totals();
   void set_sink(FindingSink sink);
 
   [[nodiscard]] bool strict() const noexcept { return strict_; }
@@ -81,6 +91,7 @@ class FindingStore : public driver::emulated::LaunchListener,
   mutable std::mutex mutex_;
   std::vector<LaunchFinding> kept_;
   FindingCounts counts_;
+  LaunchTotals totals_;
   std::unordered_map<std::string, std::uint64_t> launches_by_cause_;
   std::shared_ptr<const Sink> sink_;
   mutable std::vector<LaunchFinding> pending_;
