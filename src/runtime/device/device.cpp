@@ -109,7 +109,8 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->trace = open_trace(settings, facts->log);
   facts->dump_folder = settings.temp_dir;
   facts->findings =
-      std::make_shared<FindingStore>(facts->log, is_on("PTXGEN_STRICT", settings.strict));
+      std::make_shared<FindingStore>(facts->log, facts->trace,
+                                     is_on("PTXGEN_STRICT", settings.strict));
   must(table, Stage::Device, &Table::init, 0u);
   int count = 0;
   must(table, Stage::Device, &Table::device_get_count, &count);

@@ -121,6 +121,7 @@ void FindingStore::log_text(LogLevel level, std::string_view text) {
 }
 
 void FindingStore::ended(const driver::emulated::LaunchReport& launch) noexcept {
+  trace_.add(launch.kernel, launch.result);
   for (const driver::emulated::FindingEntry& entry : launch.entries) {
     try {
       const auto& example = launch.findings[entry.group.example];

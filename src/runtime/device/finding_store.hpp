@@ -16,17 +16,19 @@
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/device/launch_trace.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// Listens to the launches of the modules that a device has loaded on the emulator. Shared by the
-/// device's copies and by its modules.
+/// Listens to the launches of the modules that a device has loaded on the emulator, and adds them
+/// to the device's trace. Shared by the device's copies and by its modules.
 ///
 /// Threads: all members from any thread at once. Log and sink are called without the lock.
 class FindingStore : public driver::emulated::LaunchListener,
                      public std::enable_shared_from_this<FindingStore> {
  public:
-  FindingStore(Log log, bool strict) : log_(std::move(log)), strict_(strict) {}
+  FindingStore(Log log, Trace trace, bool strict)
+      : log_(std::move(log)), trace_(std::move(trace)), strict_(strict) {}
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
 
@@ -70,6 +72,7 @@ class FindingStore : public driver::emulated::LaunchListener,
   void throw_pending() const;
 
   const Log log_;
+  LaunchTrace trace_;
   const bool strict_;
   mutable std::mutex mutex_;
   std::vector<LaunchFinding> kept_;

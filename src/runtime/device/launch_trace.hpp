@@ -1,0 +1,42 @@
+// src/runtime/device/launch_trace.hpp - launches on the emulator as spans and counter tracks
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/support/trace.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// Adds launches of the emulator to a trace: a span of the executing thread named as the kernel,
+/// and counter tracks that have the launch's values from its begin on. The track `KERNEL` has the
+/// totals, `KERNEL:LINE OPCODE` those of one PTX line. A track gets new values only where they
+/// differ from its last ones, so that equal launches cost one span each.
+///
+/// Threads: any at once.
+class LaunchTrace {
+ public:
+  explicit LaunchTrace(Trace trace) : trace_(std::move(trace)) {}
+
+  /// Whether `add` does anything.
+  [[nodiscard]] bool on() const noexcept { return trace_.recording(); }
+  /// To be called by the executing thread when the launch has ended.
+  void add(std::string_view kernel, const emulator::Result& result) noexcept;
+
+ private:
+  void add_track(const std::string& name, const std::vector<CounterValue>& values,
+                 double microseconds_ago);
+  void add_lines(std::string_view kernel, const emulator::Counters& counters,
+                 double microseconds_ago);
+
+  const Trace trace_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
+};
+
+}  // namespace ptxgen::inline v0
