@@ -60,8 +60,8 @@ class SpanTree {
   std::size_t node_of(const RecordedSpan& span, std::size_t parent) {
     const std::string name = span.event->at("name");
     const auto key = std::make_tuple(span.thread, parent, name);
-    const auto [found, made] = by_key_.try_emplace(key, nodes_.size());
-    if (!made) return found->second;
+    const auto [found, inserted] = by_key_.try_emplace(key, nodes_.size());
+    if (!inserted) return found->second;
     GrowingNode grown;
     grown.parent = parent;
     grown.node.name = name;
@@ -99,8 +99,8 @@ long long nanoseconds_at(const SpanJson& event, const char* key) {
 void add_counter(TraceSummary& summary, std::unordered_map<std::string, std::size_t>& tracks,
                  const SpanJson& event) {
   const std::string name = event.at("name");
-  const auto [found, made] = tracks.try_emplace(name, summary.counters.size());
-  if (made) summary.counters.push_back({name, 0, {}});
+  const auto [found, inserted] = tracks.try_emplace(name, summary.counters.size());
+  if (inserted) summary.counters.push_back({name, 0, {}});
   CounterTrack& track = summary.counters[found->second];
   ++track.events;
   track.last.clear();
@@ -125,8 +125,8 @@ TraceSummary summary_of(const SpanJson& trace) {
     span.thread = event.at("tid");
     span.begin = nanoseconds_at(event, "ts");
     span.end = span.begin + nanoseconds_at(event, "dur");
-    const auto [first, made] = thread_begin.try_emplace(span.thread, span.begin);
-    if (!made) first->second = std::min(first->second, span.begin);
+    const auto [first, inserted] = thread_begin.try_emplace(span.thread, span.begin);
+    if (!inserted) first->second = std::min(first->second, span.begin);
     spans.push_back(span);
   }
   // An outer span ends later: of two that begin together it is the longer one, or, if both took no
