@@ -36,8 +36,8 @@ class SpanTree {
   void add(const std::vector<RecordedSpan>& spans) {
     std::vector<std::pair<const RecordedSpan*, std::size_t>> open;
     for (const RecordedSpan& span : spans) {
-      while (!open.empty() && (open.back().first->thread != span.thread ||
-                               open.back().first->end <= span.begin)) {
+      while (!open.empty() &&
+             (open.back().first->thread != span.thread || open.back().first->end <= span.begin)) {
         open.pop_back();
       }
       if (!open.empty() && span.end > open.back().first->end) ++overlapping_;
@@ -148,8 +148,8 @@ TraceSummary summary_of(const SpanJson& trace) {
 }  // namespace
 
 std::uint64_t CounterTrack::value(std::string_view series) const noexcept {
-  for (const auto& [name, value] : last) {
-    if (name == series) return value;
+  for (const auto& [known, number] : last) {
+    if (known == series) return number;
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands/commands.hpp"
 #include "cli_common/device_choice.hpp"
@@ -63,6 +64,7 @@ nlohmann::json json_of(const qa::MutationOutcome& outcome) {
                     {"by", mutant.killed_by}});
   }
   return {{"ok", outcome.ok()},
+          {"problem", outcome.unchanged_problem},
           {"killed", outcome.killed()},
           {"total", outcome.mutants.size()},
           {"mutants", std::move(list)}};
@@ -101,6 +103,9 @@ std::string mutants_text(const qa::MutationOutcome& outcome) {
                         qa::to_string(mutant.kind), mutant.what);
     if (!mutant.killed_by.empty()) text += "           by " + mutant.killed_by + '\n';
   }
+  if (!outcome.unchanged_problem.empty()) {
+    return "no mutants: the playbook itself fails: " + outcome.unchanged_problem + '\n';
+  }
   if (outcome.mutants.empty()) {
     return "no mutants: the playbook has no mutation classes, or nothing that they change\n";
   }
@@ -120,14 +125,14 @@ std::string text_of_report(const PlaybookReport& report) {
 int playbook_command(const PlaybookArguments& options) {
   check_writable("--dot", options.dot);
   check_writable("--svg", options.svg);
-  const std::string text = options.file.empty() ? std::string(qa::launcher_playbook_text())
-                                                : read_input(options.file);
+  const std::string text =
+      options.file.empty() ? std::string(qa::launcher_playbook_text()) : read_input(options.file);
   if (options.print) {
     write_output(options.output, text);
     return kDone;
   }
-  const qa::Playbook playbook = qa::load_playbook(
-      text, options.file.empty() ? "launcher.yaml" : input_name(options.file));
+  const qa::Playbook playbook =
+      qa::load_playbook(text, options.file.empty() ? "launcher.yaml" : input_name(options.file));
   if (!options.dot.empty()) write_output(options.dot, qa::to_dot(playbook));
   if (!options.svg.empty()) write_output(options.svg, qa::to_svg(playbook));
   const bool only_drawn = (!options.dot.empty() || !options.svg.empty()) && !options.validate &&

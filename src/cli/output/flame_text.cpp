@@ -15,8 +15,8 @@ constexpr std::size_t kHottest = 12;
 constexpr double kBarColumns = 20;
 
 std::string span_line(const SpanNode& span, double longest) {
-  const auto bar = static_cast<std::size_t>(
-      longest > 0 ? std::lround(kBarColumns * span.total / longest) : 0);
+  const auto bar =
+      static_cast<std::size_t>(longest > 0 ? std::lround(kBarColumns * span.total / longest) : 0);
   return format_text("{:>12.3f} {:>12.3f} {:>8} {:>11.3f} {:>11.3f}  {:<20}  {}{}\n",
                      span.total / 1e3, span.self / 1e3, span.count, span.median / 1e3,
                      span.p95 / 1e3, std::string(std::min<std::size_t>(bar, 20), '#'),
@@ -41,8 +41,8 @@ std::string hottest_lines(const TraceSummary& summary) {
   std::ranges::stable_sort(lines, [](const CounterTrack* a, const CounterTrack* b) {
     return a->value("executions") > b->value("executions");
   });
-  std::string text = format_text(
-      "\n  executions  PTX line, of {} with counters; the last launch\n", lines.size());
+  std::string text =
+      format_text("\n  executions  PTX line, of {} with counters; the last launch\n", lines.size());
   for (std::size_t i = 0; i < std::min(lines.size(), kHottest); ++i) {
     text += format_text("{:>12}  {}{}\n", lines[i]->value("executions"), lines[i]->name,
                         series_text(*lines[i]));

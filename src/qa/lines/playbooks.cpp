@@ -84,8 +84,8 @@ Outcome mutants_killed(Fixture& fixture, const Line&) {
   if (fixture.changed()) {
     std::erase_if(playbook.runs, [](const PlaybookRun& run) { return !run.defect.empty(); });
   }
-  const MutationOutcome outcome =
-      run_mutants(playbook, fixture.device(), fixture.settings());
+  const MutationOutcome outcome = run_mutants(playbook, fixture.device(), fixture.settings());
+  tally.check(outcome.unchanged_problem.empty(), "{}", outcome.unchanged_problem);
   tally.check(!outcome.mutants.empty(), "there are no mutants");
   for (const MutantOutcome& mutant : outcome.mutants) {
     tally.check(!mutant.killed_by.empty(), "no run fails: {}", mutant.what);

@@ -36,8 +36,7 @@ Profiled profile(Fixture& fixture, std::uint64_t spans) {
   Settings settings = fixture.settings();
   settings.trace = folder.file("trace.json");
   const DeviceInfo& info = fixture.device().info();
-  const Device device =
-      Device::open(fixture.device().table(), info.ordinal, info.kind, settings);
+  const Device device = Device::open(fixture.device().table(), info.ordinal, info.kind, settings);
   const Context context(device);
   LauncherOptions options;
   options.settings = settings;
@@ -67,8 +66,7 @@ Profiled profile(Fixture& fixture, std::uint64_t spans) {
       }
     }
   }
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::system_clock::now() - begin).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::system_clock::now() - begin).count();
   result.json = device.trace().json();
   result.summary = summarize_trace(result.json);
   return result;
@@ -104,8 +102,8 @@ Outcome nested_spans(Fixture& fixture, const Line&) {
   if (!tally.check(all != nullptr && one != nullptr, "the spans are not nested")) {
     return tally.outcome();
   }
-  tally.check(one->total <= all->total, "the iterations take {} us, all together {} us",
-              one->total, all->total);
+  tally.check(one->total <= all->total, "the iterations take {} us, all together {} us", one->total,
+              all->total);
   tally.check(summary.span("profile/iteration/launch") != nullptr &&
                   summary.span("profile/iteration/wait") != nullptr,
               "the library's spans are not within the iterations");
@@ -168,11 +166,11 @@ Outcome stored_counts(Fixture& fixture, const Line&) {
   constexpr std::uint32_t kSize = 256;
   const Problem problem = random_problem(kSize, kSize, 62);
   const GemvCoalesced spec{kSize, kSize};
-  Emulation emulation(ptx::gpu("h200"));
-  const emulator::Result result = emulation.launch(
-      fixture.build(spec, ptx::target("sm_90")), spec.geometry(),
-      {emulation.allocate(4 * std::uint64_t{kSize}), emulation.upload(problem.a),
-       emulation.upload(problem.x), kSize, kSize});
+  Emulation emulation(*ptx::find_gpu("h200"));
+  const emulator::Result result =
+      emulation.launch(fixture.build(spec, ptx::target("sm_90")), spec.geometry(),
+                       {emulation.allocate(4 * std::uint64_t{kSize}), emulation.upload(problem.a),
+                        emulation.upload(problem.x), kSize, kSize});
   const emulator::Counters& counts = result.counters;
   const auto same = [&](std::string_view name, std::uint64_t found, std::uint64_t stored) {
     tally.check(found == stored, "{} {}, stored are {}", found, name, stored);

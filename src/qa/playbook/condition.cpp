@@ -15,8 +15,8 @@ namespace {
 
 // Longer symbols before their beginnings.
 constexpr std::pair<std::string_view, Relation> kRelations[] = {
-    {"==", Relation::Equal},     {"!=", Relation::NotEqual},     {"<=", Relation::LessEqual},
-    {">=", Relation::GreaterEqual}, {"<", Relation::Less}, {">", Relation::Greater}};
+    {"==", Relation::Equal},        {"!=", Relation::NotEqual}, {"<=", Relation::LessEqual},
+    {">=", Relation::GreaterEqual}, {"<", Relation::Less},      {">", Relation::Greater}};
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -127,10 +127,9 @@ std::string comparison_text(const Comparison& comparison) {
   for (const auto& [text, relation] : kRelations) {
     if (relation == comparison.relation) symbol = text;
   }
-  return format_text(
-      "{} {} {}", comparison.left, symbol,
-      comparison.right.name.empty() ? std::to_string(comparison.right.number)
-                                    : comparison.right.name);
+  return format_text("{} {} {}", comparison.left, symbol,
+                     comparison.right.name.empty() ? std::to_string(comparison.right.number)
+                                                   : comparison.right.name);
 }
 
 }  // namespace

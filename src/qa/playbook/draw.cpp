@@ -47,8 +47,8 @@ std::vector<const Transition*> drawn_transitions(const Playbook& playbook) {
   std::vector<const Transition*> drawn;
   for (const Transition& step : playbook.transitions) {
     const bool again = step.wildcard && std::ranges::any_of(drawn, [&](const Transition* other) {
-      return other->wildcard && other->id == step.id;
-    });
+                         return other->wildcard && other->id == step.id;
+                       });
     if (!again) drawn.push_back(&step);
   }
   return drawn;
@@ -91,9 +91,10 @@ class SvgDrawing {
   std::string text() {
     for (const Transition* step : drawn_transitions(playbook_)) draw(*step);
     const Box& first = boxes_.at(playbook_.initial);
-    body_ += format_text("<circle cx=\"{0:.0f}\" cy=\"{1:.0f}\" r=\"6\"/>\n"
-                         "<path class=\"edge\" d=\"M{0:.0f} {2:.0f} L{0:.0f} {3:.0f}\"/>\n",
-                         first.middle(), first.y - 28, first.y - 22, first.y - 2);
+    body_ += format_text(
+        "<circle cx=\"{0:.0f}\" cy=\"{1:.0f}\" r=\"6\"/>\n"
+        "<path class=\"edge\" d=\"M{0:.0f} {2:.0f} L{0:.0f} {3:.0f}\"/>\n",
+        first.middle(), first.y - 28, first.y - 22, first.y - 2);
     for (const auto& [name, box] : boxes_) draw(box);
     return format_text(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
@@ -213,9 +214,9 @@ class SvgDrawing {
   }
 
   void line(Point a, Point control, Point b) {
-    body_ += format_text(
-        "<path class=\"edge\" d=\"M{:.0f} {:.0f} Q{:.0f} {:.0f} {:.0f} {:.0f}\"/>\n", a.x, a.y,
-        control.x, control.y, b.x, b.y);
+    body_ +=
+        format_text("<path class=\"edge\" d=\"M{:.0f} {:.0f} Q{:.0f} {:.0f} {:.0f} {:.0f}\"/>\n",
+                    a.x, a.y, control.x, control.y, b.x, b.y);
   }
 
   Point downward(const Box& from, const Box& to, double shift) {
@@ -289,11 +290,11 @@ std::string to_dot(const Playbook& playbook) {
       "  \"*initial\" [shape=point, label=\"\"];\n",
       quoted(playbook.id));
   for (const MachineState& state : playbook.states) {
-    text += format_text("  {} [label={}{}];\n", quoted(state.name),
-                        quoted(state.name) +
-                            (state.description.empty() ? "" : " + \"\\n\" + " +
-                                                              quoted(state.description)),
-                        state.final ? ", peripheries=2" : "");
+    text += format_text(
+        "  {} [label={}{}];\n", quoted(state.name),
+        quoted(state.name) +
+            (state.description.empty() ? "" : " + \"\\n\" + " + quoted(state.description)),
+        state.final ? ", peripheries=2" : "");
   }
   const std::vector<const Transition*> drawn = drawn_transitions(playbook);
   if (std::ranges::any_of(drawn, &Transition::wildcard)) {

@@ -92,8 +92,7 @@ class PlaybookReader {
   std::string text_at(const YAML::Node& map, const std::string& what, const char* key) const {
     return text_of(at(map, what, key), what + ", " + key);
   }
-  std::string optional_text(const YAML::Node& map, const std::string& what,
-                            const char* key) const {
+  std::string optional_text(const YAML::Node& map, const std::string& what, const char* key) const {
     return map[key] ? text_of(map[key], what + ", " + key) : std::string();
   }
 
@@ -173,7 +172,8 @@ class PlaybookReader {
 
   void read_states(const YAML::Node& states) {
     if (!states.IsMap() || states.size() == 0) {
-      fail(states, "bad-playbook", "the machine, states: a map with at least one state is expected");
+      fail(states, "bad-playbook",
+           "the machine, states: a map with at least one state is expected");
     }
     for (const auto& entry : states) {
       MachineState state;
@@ -195,8 +195,7 @@ class PlaybookReader {
     }
   }
 
-  void check_state(const YAML::Node& node, const std::string& what,
-                   const std::string& name) const {
+  void check_state(const YAML::Node& node, const std::string& what, const std::string& name) const {
     if (playbook_.state(name) != nullptr) return;
     fail(node, "undefined-state",
          format_text("{}: there is no state '{}'; states: {}", what, name,
@@ -233,26 +232,27 @@ class PlaybookReader {
     }
     if (playbook_.transitions.size() == before) {
       fail(node["from"], "bad-playbook",
-           what + ", from: '*' stands for the states that are neither final nor the target, and "
-                  "there are none");
+           what +
+               ", from: '*' stands for the states that are neither final nor the target, and "
+               "there are none");
     }
   }
 
   void read_mutations(const YAML::Node& node) {
     if (!node.IsSequence()) fail(node, "bad-playbook", "mutations: a list of classes is expected");
     constexpr MutationClass kAll[] = {
-        MutationClass::TransitionRemoval, MutationClass::StateSkip,
+        MutationClass::TransitionRemoval,  MutationClass::StateSkip,
         MutationClass::InvariantWeakening, MutationClass::EventSwap,
-        MutationClass::TargetSwap,        MutationClass::GuardNegation};
+        MutationClass::TargetSwap,         MutationClass::GuardNegation};
     for (const YAML::Node& entry : node) {
       const std::string name = text_of(entry, "mutations");
-      const auto found = std::ranges::find(kAll, name, [](MutationClass kind) {
-        return std::string(to_string(kind));
-      });
+      const auto found = std::ranges::find(
+          kAll, name, [](MutationClass kind) { return std::string(to_string(kind)); });
       if (found == std::end(kAll)) {
-        fail(entry, "bad-playbook",
-             format_text("mutations: there is no class '{}'; classes: {}", name,
-                         join_text(kAll, ", ", [](MutationClass kind) { return to_string(kind); })));
+        fail(
+            entry, "bad-playbook",
+            format_text("mutations: there is no class '{}'; classes: {}", name,
+                        join_text(kAll, ", ", [](MutationClass kind) { return to_string(kind); })));
       }
       playbook_.mutations.push_back(*found);
     }
@@ -305,8 +305,7 @@ class PlaybookReader {
         playbook_.transitions.end()) {
       return;
     }
-    fail(node, "bad-playbook",
-         format_text("{}: no transition has the event '{}'", what, event));
+    fail(node, "bad-playbook", format_text("{}: no transition has the event '{}'", what, event));
   }
 
   void check_message(const YAML::Node& node, const std::string& what,
@@ -318,9 +317,9 @@ class PlaybookReader {
         std::ranges::any_of(playbook_.transitions, in, &Transition::assertions)) {
       return;
     }
-    fail(node, "bad-playbook",
-         format_text("{}, violates: no invariant or assertion has the message '{}'", what,
-                     message));
+    fail(
+        node, "bad-playbook",
+        format_text("{}, violates: no invariant or assertion has the message '{}'", what, message));
   }
 
   Playbook playbook_;

@@ -72,9 +72,9 @@ class MutantMaker {
       const std::vector<StateCheck>& invariants = playbook_.states[i].invariants;
       for (std::size_t j = 0; j < invariants.size(); ++j) {
         if (invariants[j].severity != Severity::Error) continue;
-        const Condition weak{{{invariants[j].condition.all.front().left, Relation::GreaterEqual,
-                               Operand{{}, 0}}},
-                             false};
+        const Condition weak{
+            {{invariants[j].condition.all.front().left, Relation::GreaterEqual, Operand{{}, 0}}},
+            false};
         add(format_text("the invariant '{}' of state '{}' becomes '{}'",
                         to_text(invariants[j].condition), playbook_.states[i].name, to_text(weak)))
             .states[i]
@@ -112,10 +112,10 @@ class MutantMaker {
   void negate_guards() {
     for (std::size_t i = 0; i < all().size(); ++i) {
       if (!all()[i].guard) continue;
-      Condition& guard = *add(format_text("the guard of transition {} is negated",
-                                          to_text(all()[i])))
-                              .transitions[i]
-                              .guard;
+      Condition& guard =
+          *add(format_text("the guard of transition {} is negated", to_text(all()[i])))
+               .transitions[i]
+               .guard;
       guard.negated = !guard.negated;
     }
   }
@@ -138,13 +138,13 @@ std::size_t MutationOutcome::killed() const noexcept {
       mutants, [](const MutantOutcome& mutant) { return !mutant.killed_by.empty(); }));
 }
 
-bool MutationOutcome::ok() const noexcept {
-  return !mutants.empty() && killed() == mutants.size();
-}
+bool MutationOutcome::ok() const noexcept { return !mutants.empty() && killed() == mutants.size(); }
 
 MutationOutcome run_mutants(const Playbook& playbook, const Device& device,
                             const Settings& settings) {
   MutationOutcome outcome;
+  outcome.unchanged_problem = run_playbook(playbook, device, settings).problem();
+  if (!outcome.unchanged_problem.empty()) return outcome;
   for (const PlaybookMutant& mutant : mutants_of(playbook)) {
     PlaybookRunOptions options;
     options.stop_at_failure = true;

@@ -35,9 +35,10 @@ CUresult probed(std::size_t row, ObjectEffect effect, const Call& call) {
   return status;
 }
 
-#define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments)     \
-  CUresult probed_call_##field parameters {                                                   \
-    return probed(probed_##field, effect, [&](const Table& base) { return base.field arguments; }); \
+#define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments)   \
+  CUresult probed_call_##field parameters {                                                 \
+    return probed(probed_##field, effect,                                                   \
+                  [&](const Table& probed_table) { return probed_table.field arguments; }); \
   }
 #include "ptxgen/driver/functions.def"
 

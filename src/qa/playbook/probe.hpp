@@ -14,9 +14,9 @@ namespace ptxgen::qa {
 
 /// A kind of driver call that can be made to fail.
 struct FaultSite {
-  std::string_view name;     ///< "allocation"
-  std::string_view doc;      ///< what fails
-  driver::CUresult status;   ///< what the driver returns then
+  std::string_view name;    ///< "allocation"
+  std::string_view doc;     ///< what fails
+  driver::CUresult status;  ///< what the driver returns then
 };
 [[nodiscard]] std::span<const FaultSite> fault_sites() noexcept;
 /// The site of that name, or null.

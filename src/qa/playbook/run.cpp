@@ -29,24 +29,24 @@ bool is_one_of(std::span<const NamedDoc> names, std::string_view name) {
 void check_names(const Playbook& playbook, const Condition& condition, std::uint32_t line) {
   for (const std::string& name : names_of(condition)) {
     if (is_one_of(LauncherSubject::quantities(), name)) continue;
-    undefined(playbook, line,
-              format_text("condition '{}': there is no quantity '{}'; quantities: {}",
-                          to_text(condition), name,
-                          join_text(LauncherSubject::quantities(), ", ", &NamedDoc::name)));
+    undefined(
+        playbook, line,
+        format_text("condition '{}': there is no quantity '{}'; quantities: {}", to_text(condition),
+                    name, join_text(LauncherSubject::quantities(), ", ", &NamedDoc::name)));
   }
 }
 
 void check_run(const Playbook& playbook, const PlaybookRun& run) {
   for (const std::string& event : run.events) {
     if (is_one_of(LauncherSubject::events(), event)) continue;
-    undefined(playbook, run.line,
-              event == kErrorEvent
-                  ? format_text("run '{}': '{}' is raised by a call that fails; give the run a "
-                                "fault instead",
-                                run.id, event)
-                  : format_text("run '{}': the launcher has no event '{}'; events: {}", run.id,
-                                event,
-                                join_text(LauncherSubject::events(), ", ", &NamedDoc::name)));
+    undefined(
+        playbook, run.line,
+        event == kErrorEvent
+            ? format_text("run '{}': '{}' is raised by a call that fails; give the run a "
+                          "fault instead",
+                          run.id, event)
+            : format_text("run '{}': the launcher has no event '{}'; events: {}", run.id, event,
+                          join_text(LauncherSubject::events(), ", ", &NamedDoc::name)));
   }
   if (!run.fault.empty() && fault_site(run.fault) == nullptr) {
     undefined(playbook, run.line,
@@ -164,8 +164,8 @@ class RunDriver {
       chosen = &step;
     }
     if (chosen == nullptr) {
-      fail(format_text("state '{}' has no transition for the event '{}'{}", state_, event,
-                       refused));
+      fail(
+          format_text("state '{}' has no transition for the event '{}'{}", state_, event, refused));
     }
     return chosen;
   }
@@ -207,12 +207,11 @@ class RunDriver {
     std::ranges::sort(found);
     if (expected != found) {
       const std::string where = format_text("in state '{}'", state_);
-      fail(expected.empty() ? format_text("{} is violated: {}", where,
-                                          join_text(violation_texts_))
-                            : format_text("{} it violates {}; expected: '{}'", where,
-                                          violations_.empty() ? "nothing"
-                                                              : join_text(violation_texts_),
-                                          join_text(expected, "', '")));
+      fail(expected.empty()
+               ? format_text("{} is violated: {}", where, join_text(violation_texts_))
+               : format_text("{} it violates {}; expected: '{}'", where,
+                             violations_.empty() ? "nothing" : join_text(violation_texts_),
+                             join_text(expected, "', '")));
     }
     if (outcome_.ok() && run_.violates.empty() && state_ != run_.ends) {
       fail(format_text("it ends in state '{}', not in '{}'", state_, run_.ends));

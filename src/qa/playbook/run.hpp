@@ -70,6 +70,9 @@ struct MutantOutcome {
   std::string killed_by;  ///< the run that failed and how; empty: it survived
 };
 struct MutationOutcome {
+  /// What is wrong with the runs of the playbook itself: then there are no mutants, since a run of
+  /// each would fail anyway.
+  std::string unchanged_problem;
   std::vector<MutantOutcome> mutants;
   [[nodiscard]] std::size_t killed() const noexcept;
   /// There are mutants, and a run of each fails.

@@ -64,8 +64,8 @@ std::int64_t bytes_at(const driver::Table& table, std::uint64_t address) {
 
 }  // namespace
 
-LauncherSubject::LauncherSubject(const Device& device, DriverProbe& probe,
-                                 const Settings& settings, std::string_view defect)
+LauncherSubject::LauncherSubject(const Device& device, DriverProbe& probe, const Settings& settings,
+                                 std::string_view defect)
     : device_(device),
       probe_(probe),
       settings_(settings),
@@ -206,8 +206,8 @@ std::int64_t LauncherSubject::value(std::string_view quantity) const {
   if (quantity == "context_present") return probe_.living(driver::Object::Context);
   if (quantity == "modules") return probe_.living(driver::Object::Module);
   if (quantity == "needed_bytes") {
-    return static_cast<std::int64_t>(
-        sizeof(float) * (problem_.n + problem_.a.size() + problem_.x.size()));
+    return static_cast<std::int64_t>(sizeof(float) *
+                                     (problem_.n + problem_.a.size() + problem_.x.size()));
   }
   if (quantity == "free_bytes") {
     return context_valid() == 0 ? 0 : static_cast<std::int64_t>(context_->memory().free);

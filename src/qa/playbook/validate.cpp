@@ -34,10 +34,9 @@ bool excludes(const Condition& a, const Condition& b) {
     return to_text(a) == to_text(same);
   }
   if (a.all.size() != 1 || b.all.size() != 1 || a.negated) return false;
-  constexpr std::pair<Relation, Relation> kOpposite[] = {
-      {Relation::Equal, Relation::NotEqual},
-      {Relation::Less, Relation::GreaterEqual},
-      {Relation::Greater, Relation::LessEqual}};
+  constexpr std::pair<Relation, Relation> kOpposite[] = {{Relation::Equal, Relation::NotEqual},
+                                                         {Relation::Less, Relation::GreaterEqual},
+                                                         {Relation::Greater, Relation::LessEqual}};
   const Comparison& x = a.all.front();
   const Comparison& y = b.all.front();
   if (x.left != y.left || x.right.name != y.right.name || x.right.number != y.right.number) {
@@ -130,8 +129,8 @@ class Validator {
       }
       if (const ForbiddenStep* const forbidden = playbook_.forbids(step.from, step.to)) {
         add(Severity::Error, "forbidden-transition", step.line,
-            format_text("transition {} is forbidden in line {}: {}", to_text(step),
-                        forbidden->line, forbidden->reason),
+            format_text("transition {} is forbidden in line {}: {}", to_text(step), forbidden->line,
+                        forbidden->reason),
             "remove one of both");
       }
     }
@@ -178,7 +177,7 @@ std::string to_text(const Transition& transition) {
 }
 
 std::string_view to_string(MutationClass kind) noexcept {
-  constexpr std::string_view kNames[] = {"transition_removal", "state_skip", "invariant_weakening",
+  constexpr std::string_view kNames[] = {"transition_removal", "state_skip",  "invariant_weakening",
                                          "event_swap",         "target_swap", "guard_negation"};
   return kNames[static_cast<std::size_t>(kind)];
 }
@@ -189,9 +188,8 @@ const MachineState* Playbook::state(std::string_view name) const noexcept {
 }
 
 const ForbiddenStep* Playbook::forbids(std::string_view from, std::string_view to) const noexcept {
-  const auto found = std::ranges::find_if(forbidden, [&](const ForbiddenStep& step) {
-    return step.from == from && step.to == to;
-  });
+  const auto found = std::ranges::find_if(
+      forbidden, [&](const ForbiddenStep& step) { return step.from == from && step.to == to; });
   return found == forbidden.end() ? nullptr : &*found;
 }
 

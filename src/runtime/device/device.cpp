@@ -108,9 +108,8 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->log = open_log(settings);
   facts->trace = open_trace(settings, facts->log);
   facts->dump_folder = settings.temp_dir;
-  facts->findings =
-      std::make_shared<FindingStore>(facts->log, facts->trace,
-                                     is_on("PTXGEN_STRICT", settings.strict));
+  facts->findings = std::make_shared<FindingStore>(facts->log, facts->trace,
+                                                   is_on("PTXGEN_STRICT", settings.strict));
   must(table, Stage::Device, &Table::init, 0u);
   int count = 0;
   must(table, Stage::Device, &Table::device_get_count, &count);
