@@ -1,4 +1,4 @@
-// src/qa/playbook/probe.cpp - a driver table that counts objects and launches, and fails calls
+// src/qa/playbook/probe.cpp - a driver table that counts objects and fails calls
 #include "qa/playbook/probe.hpp"
 
 #include <algorithm>
@@ -21,23 +21,19 @@ enum ProbedRow : std::size_t {
   kProbedRows
 };
 
-constexpr ObjectEffect made(Object object) { return {object, +1}; }
-constexpr ObjectEffect freed(Object object) { return {object, -1}; }
-constexpr ObjectEffect no_effect{};
-
 template <class Call>
-CUresult probed(std::size_t row, ObjectEffect effect, const Call& call) {
+CUresult probed(std::size_t row, const Call& call) {
   DriverProbe& probe = *active_probe.load(std::memory_order_acquire);
   CUresult status = CUDA_SUCCESS;
   if (probe.fails(row, status)) return status;
   status = call(probe.base());
-  if (status == CUDA_SUCCESS) probe.succeeded(row, effect);
+  if (status == CUDA_SUCCESS) probe.succeeded(row);
   return status;
 }
 
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments)   \
   CUresult probed_call_##field parameters {                                                 \
-    return probed(probed_##field, effect,                                                   \
+    return probed(probed_##field,                                                           \
                   [&](const Table& probed_table) { return probed_table.field arguments; }); \
   }
 #include "ptxgen/driver/functions.def"
@@ -122,7 +118,8 @@ bool DriverProbe::fails(std::size_t row, CUresult& status) {
   return true;
 }
 
-void DriverProbe::succeeded(std::size_t row, ObjectEffect effect) {
+void DriverProbe::succeeded(std::size_t row) {
+  const ObjectEffect& effect = functions()[row].effect;
   const std::lock_guard lock(mutex_);
   living_.at(static_cast<std::size_t>(effect.object)) += effect.change;
   if (row == probed_launch_kernel || row == probed_launch_kernel_ex) ++pending_;

@@ -1,4 +1,4 @@
-// src/qa/playbook/probe.hpp - a driver table that counts objects and launches, and fails calls
+// src/qa/playbook/probe.hpp - a driver table that counts objects and fails calls
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class DriverProbe {
 
   /// For the functions of the table: whether the call of that row is to fail, and its result.
   [[nodiscard]] bool fails(std::size_t row, driver::CUresult& status);
-  void succeeded(std::size_t row, driver::ObjectEffect effect);
+  void succeeded(std::size_t row);
   [[nodiscard]] const driver::Table& base() const noexcept { return base_; }
 
  private:
