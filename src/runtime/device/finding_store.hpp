@@ -32,6 +32,10 @@ class FindingStore : public driver::emulated::LaunchListener,
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
 
+  /// For the end of the device: modules that cannot be unloaded from a lost context keep this
+  /// object, and must not keep the trace from being written.
+  void close_trace() noexcept { trace_.close(); }
+
   /// Logs a finding of which only the text is known, as the stand-in library logs it.
   void log_text(LogLevel level, std::string_view text);
 

@@ -58,13 +58,19 @@ void LaunchTrace::add_lines(std::string_view kernel, const emulator::Counters& c
   }
 }
 
-void LaunchTrace::add(std::string_view kernel, const emulator::Result& result) noexcept {
-  if (!on()) return;
+void LaunchTrace::close() noexcept {
+  on_.store(false, std::memory_order_relaxed);
+  Trace last;  // written after the lock, if it is the last handle
+  const std::lock_guard lock(mutex_);
+  std::swap(last, trace_);
+}
+
+void LaunchTrace::add_launch(std::string_view kernel, const emulator::Result& result) noexcept {
+  const std::lock_guard lock(mutex_);
   const double microseconds = result.seconds * 1e6;
   trace_.add_ended(kernel, kCategory, microseconds);
   if (result.counters.warp_instructions == 0) return;  // not counted, or nothing ran
   try {
-    const std::lock_guard lock(mutex_);
     add_track(std::string(kernel), totals_of(result.counters), microseconds);
     add_lines(kernel, result.counters, microseconds);
   } catch (...) {

@@ -1,6 +1,7 @@
 // src/runtime/device/launch_trace.hpp - launches on the emulator as spans and counter tracks
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -21,21 +22,25 @@ namespace ptxgen::inline v0 {
 /// Threads: any at once.
 class LaunchTrace {
  public:
-  explicit LaunchTrace(Trace trace) : trace_(std::move(trace)) {}
+  explicit LaunchTrace(Trace trace) : trace_(std::move(trace)), on_(trace_.recording()) {}
 
-  /// Whether `add` does anything.
-  [[nodiscard]] bool on() const noexcept { return trace_.recording(); }
   /// To be called by the executing thread when the launch has ended.
-  void add(std::string_view kernel, const emulator::Result& result) noexcept;
+  void add(std::string_view kernel, const emulator::Result& result) noexcept {
+    if (on_.load(std::memory_order_relaxed)) add_launch(kernel, result);
+  }
+  /// Lets go of the trace; later launches are not added.
+  void close() noexcept;
 
  private:
+  void add_launch(std::string_view kernel, const emulator::Result& result) noexcept;
   void add_track(const std::string& name, const std::vector<CounterValue>& values,
                  double microseconds_ago);
   void add_lines(std::string_view kernel, const emulator::Counters& counters,
                  double microseconds_ago);
 
-  const Trace trace_;
   std::mutex mutex_;
+  Trace trace_;
+  std::atomic<bool> on_;
   std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
 };
 
