@@ -92,7 +92,7 @@ TEST_CASE("playbook: conditions are read, printed and evaluated") {
   const std::vector<std::tuple<std::string, std::string, bool>> cases = {
       {"a", "a", true},
       {"!a", "!a", false},
-      {"b==0", "!b", true},
+      {"b==0", "b==0", true},
       {"a >= 3 && c < b", "a >= 3 && c < b", true},
       {"a != 3", "a != 3", false},
       {"c > -3", "c > -3", true},
@@ -152,7 +152,7 @@ TEST_CASE("playbook: what is wrong in a file is reported with its line") {
        "final"},
       {"from: shut", "from: [shut]",
        "12: bad-playbook: transition 'push', from: a text is expected"},
-      {"  id: door", "  id: {door", "5: syntax: it is no YAML: "},
+      {"  id: door", "  id: {door", "3: syntax: it is no YAML: "},
       {"[angle == 0]", "[{condition: angle == 0, severity: fatal}]",
        "7: bad-playbook: state 'shut', invariants: severity 'fatal'; it is error, warning or info"},
       {"[angle == 0]", "[]",
@@ -210,25 +210,27 @@ TEST_CASE("playbook: '*' stands for the states that are neither final nor the ta
 
 TEST_CASE("playbook: each defect of a machine is one finding") {
   CHECK(findings_of(std::string(kDoor)).empty());
-  const std::string loose = changed("    open:\n", "    ajar: {final: true}\n    open:\n");
-  CHECK(findings_of(loose) ==
-        std::vector<std::string>{"door.yaml:8: error: state 'ajar' is not reachable from 'shut' "
-                                 "[orphaned-state]\n  add a transition that leads to it, or remove "
-                                 "it"});
-  CHECK(findings_of(changed("      final: true", "      description: wide")) ==
-        std::vector<std::string>{
-            "door.yaml:6: warning: no final state is reachable from state 'shut' "
-            "[no-path-to-final]\n  add a transition on the way to a final state",
-            "door.yaml:8: error: state 'open' is not final, and no transition leaves it "
-            "[dead-end]\n  add a transition, or make it final: true",
-            "door.yaml:8: note: state 'open' does not handle: push [unhandled-event]\n  a run that "
-            "has such an event in this state fails"});
+  const std::string loose = changed("    open:\n", "    ajar: {final: true}\n      open:\n");
+  CHECK(
+      findings_of(loose) ==
+      std::vector<std::string>{"door.yaml:8: error: state 'ajar' is not reachable from 'shut' "
+                               "[orphaned-state]\n    add a transition that leads to it, or remove "
+                               "it"});
+  CHECK(
+      findings_of(changed("      final: true", "      description: wide")) ==
+      std::vector<std::string>{
+          "door.yaml:6: warning: no final state is reachable from state 'shut' "
+          "[no-path-to-final]\n    add a transition on the way to a final state",
+          "door.yaml:8: error: state 'open' is not final, and no transition leaves it "
+          "[dead-end]\n    add a transition, or make it final: true",
+          "door.yaml:8: note: state 'open' does not handle: push [unhandled-event]\n    a run that "
+          "has such an event in this state fails"});
   const std::string twice =
       std::string(kDoor) + "    - {id: kick, from: shut, to: open, event: push, guard: GUARD}\n";
   CHECK(findings_of(changed("GUARD", "force > 4", twice)) ==
         std::vector<std::string>{
             "door.yaml:16: warning: in state 'shut' the event 'push' may take transition 'push' or "
-            "'kick' [nondeterminism]\n  give them guards that exclude each other, such as n > 0 "
+            "'kick' [nondeterminism]\n    give them guards that exclude each other, such as n > 0 "
             "and n <= 0"});
   CHECK(findings_of(changed("GUARD", "force <= 3", twice)).empty());
   const std::string loop =
@@ -236,12 +238,12 @@ TEST_CASE("playbook: each defect of a machine is one finding") {
   CHECK(findings_of(loop) ==
         std::vector<std::string>{
             "door.yaml:16: warning: transition 'lean' returns to its own state 'shut' without a "
-            "guard [unguarded-self-loop]\n  give it a guard that ends the repetition"});
+            "guard [unguarded-self-loop]\n    give it a guard that ends the repetition"});
   const std::string forbidden =
-      std::string(kDoor) + "  forbidden:\n    - {from: shut, to: open, reason: locked}\n";
+      std::string(kDoor) + "  forbidden:\n      - {from: shut, to: open, reason: locked}\n";
   CHECK(findings_of(forbidden) ==
         std::vector<std::string>{"door.yaml:11: error: transition push (shut -> open) is forbidden "
-                                 "in line 17: locked [forbidden-transition]\n  remove one of "
+                                 "in line 17: locked [forbidden-transition]\n    remove one of "
                                  "both"});
 }
 
@@ -304,7 +306,7 @@ TEST_CASE("playbook: runs report what does not hold, with its values") {
       {"    fault: create\n", "    fault: sync\n",
        "run 'no context': the fault 'sync' was not reached"},
       {"    fault: sync\n", "    fault: launch\n",
-       "run 'device fault': the event 'launch_kernel' failed before the last one: "},
+       "run 'device fault': the fault 'launch' was not reached"},
       {"      to: kernel_launched\n      reason: a launch needs a module and memory",
        "      to: kernel_compiled\n      reason: odd",
        "run 'straight': the step from 'initialized' to 'kernel_compiled' is forbidden: odd"}};
@@ -337,7 +339,7 @@ TEST_CASE("playbook: names that the launcher does not have are refused with thei
     return binding_error(load_playbook(changed(from, to, own), "launcher.yaml"));
   };
   CHECK(has_text(error_with("condition: modules == 0", "condition: moduls == 0"),
-                 "launcher.yaml:20: error: condition '!moduls': there is no quantity 'moduls'; "
+                 "launcher.yaml:21: error: condition 'moduls == 0': there is no quantity 'moduls'; "
                  "quantities: scheduler_present, context_present, "));
   CHECK(
       has_text(error_with("defect: lost_launch", "defect: lost"),
@@ -388,6 +390,31 @@ TEST_CASE("playbook: no mutants is a failure, and so is a playbook that fails un
         "run 'straight': it ends in state 'result_ready', not in 'initialized'");
   CHECK(broken.mutants.empty());
   CHECK_FALSE(broken.ok());
+}
+
+TEST_CASE("playbook: an event that fails before the last one is a failure, with its reason") {
+  const Playbook playbook = load_playbook(R"(version: "1"
+machine:
+  id: hasty
+  initial: begin
+  states:
+    begin: {}
+    end: {final: true}
+  transitions:
+    - {id: compile, from: begin, to: end, event: compile_gemv_kernel}
+    - {id: fail, from: begin, to: end, event: cuda_error}
+runs:
+  - {id: twice, events: [compile_gemv_kernel, compile_gemv_kernel], ends: end}
+  - {id: once, events: [compile_gemv_kernel], ends: end}
+)",
+                                          "hasty.yaml");
+  const PlaybookOutcome outcome = driven(playbook);
+  REQUIRE(outcome.runs.size() == 2);
+  CHECK(outcome.runs[0].failure ==
+        "run 'twice': the event 'compile_gemv_kernel' failed before the last one: there is no "
+        "launcher; the event 'create_scheduler' makes it");
+  CHECK(outcome.runs[1].failure == "");
+  CHECK(outcome.runs[1].steps.back().transition == "fail (begin -> end)");
 }
 
 TEST_CASE("playbook: one runs at a time") {

@@ -28,6 +28,8 @@ class ConditionReader {
 
   Condition read() {
     Condition condition;
+    skip_spaces();
+    condition.text = rest_.substr(0, rest_.find_last_not_of(' ') + 1);
     do {
       condition.all.push_back(comparison());
     } while (skip("&&"));
@@ -116,22 +118,6 @@ bool compare(std::int64_t left, Relation relation, std::int64_t right) {
   return false;
 }
 
-bool is_zero(const Operand& operand) { return operand.name.empty() && operand.number == 0; }
-
-std::string comparison_text(const Comparison& comparison) {
-  if (is_zero(comparison.right)) {
-    if (comparison.relation == Relation::NotEqual) return comparison.left;
-    if (comparison.relation == Relation::Equal) return "!" + comparison.left;
-  }
-  std::string_view symbol;
-  for (const auto& [text, relation] : kRelations) {
-    if (relation == comparison.relation) symbol = text;
-  }
-  return format_text("{} {} {}", comparison.left, symbol,
-                     comparison.right.name.empty() ? std::to_string(comparison.right.number)
-                                                   : comparison.right.name);
-}
-
 }  // namespace
 
 Condition parse_condition(std::string_view text) { return ConditionReader(text).read(); }
@@ -146,8 +132,7 @@ bool holds(const Condition& condition, const Quantities& quantities) {
 }
 
 std::string to_text(const Condition& condition) {
-  const std::string text = join_text(condition.all, " && ", comparison_text);
-  return condition.negated ? "not (" + text + ")" : text;
+  return condition.negated ? "not (" + condition.text + ")" : condition.text;
 }
 
 std::vector<std::string> names_of(const Condition& condition) {

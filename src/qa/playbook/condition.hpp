@@ -26,6 +26,7 @@ struct Comparison {
 /// `launches_pending > 0 && !device_errors`: comparisons of a quantity with a quantity or an
 /// integer, all of which must hold. `name` is `name != 0`, `!name` is `name == 0`.
 struct Condition {
+  std::string text;  ///< as it was written
   std::vector<Comparison> all;
   bool negated = false;  ///< holds where not all of them do
 };

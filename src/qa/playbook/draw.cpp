@@ -10,7 +10,7 @@ namespace ptxgen::qa {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -288,24 +288,24 @@ std::string to_dot(const Playbook& playbook) {
       "digraph {} {{\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n"
       "  edge [fontname=\"sans-serif\", fontsize=11];\n"
       "  \"*initial\" [shape=point, label=\"\"];\n",
-      quoted(playbook.id));
+      dot_string(playbook.id));
   for (const MachineState& state : playbook.states) {
     text += format_text(
-        "  {} [label={}{}];\n", quoted(state.name),
-        quoted(state.name) +
-            (state.description.empty() ? "" : " + \"\\n\" + " + quoted(state.description)),
+        "  {} [label={}{}];\n", dot_string(state.name),
+        dot_string(state.name) +
+            (state.description.empty() ? "" : " + \"\\n\" + " + dot_string(state.description)),
         state.final ? ", peripheries=2" : "");
   }
   const std::vector<const Transition*> drawn = drawn_transitions(playbook);
   if (std::ranges::any_of(drawn, &Transition::wildcard)) {
-    text += format_text("  \"*\" [label={}, style=\"rounded,dashed\"];\n", quoted(kAnyNode));
+    text += format_text("  \"*\" [label={}, style=\"rounded,dashed\"];\n", dot_string(kAnyNode));
   }
-  text += format_text("  \"*initial\" -> {};\n", quoted(playbook.initial));
+  text += format_text("  \"*initial\" -> {};\n", dot_string(playbook.initial));
   for (const Transition* step : drawn) {
     const std::string label =
         step->guard ? step->event + " [" + to_text(*step->guard) + "]" : step->event;
-    text += format_text("  {} -> {} [label={}];\n", quoted(step->wildcard ? "*" : step->from),
-                        quoted(step->to), quoted(label));
+    text += format_text("  {} -> {} [label={}];\n", dot_string(step->wildcard ? "*" : step->from),
+                        dot_string(step->to), dot_string(label));
   }
   return text + "}\n";
 }

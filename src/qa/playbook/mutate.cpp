@@ -72,9 +72,7 @@ class MutantMaker {
       const std::vector<StateCheck>& invariants = playbook_.states[i].invariants;
       for (std::size_t j = 0; j < invariants.size(); ++j) {
         if (invariants[j].severity != Severity::Error) continue;
-        const Condition weak{
-            {{invariants[j].condition.all.front().left, Relation::GreaterEqual, Operand{{}, 0}}},
-            false};
+        const Condition weak = parse_condition(invariants[j].condition.all.front().left + " >= 0");
         add(format_text("the invariant '{}' of state '{}' becomes '{}'",
                         to_text(invariants[j].condition), playbook_.states[i].name, to_text(weak)))
             .states[i]

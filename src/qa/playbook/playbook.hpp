@@ -64,7 +64,7 @@ struct PlaybookRun {
   std::string id;
   std::vector<std::string> events;
   std::string ends;    ///< the state after the last event; empty if checks are violated
-  std::string fault;   ///< the driver call that fails ("allocation"), or empty
+  std::string fault;   ///< the driver call of the last event that fails ("allocation"), or empty
   std::string defect;  ///< what the launcher does wrong ("short_output"), or empty
   /// Messages of exactly the checks that the defect violates, in the last step.
   std::vector<std::string> violates;

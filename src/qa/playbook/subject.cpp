@@ -7,6 +7,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "qa/gemv_check.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::qa {
 
@@ -106,12 +107,20 @@ void LauncherSubject::create() {
   if (has("early_module")) compile();
 }
 
+void LauncherSubject::require(bool ready, std::string_view what, std::string_view event) {
+  if (ready) return;
+  throw Error(Stage::Launch, "not-ready",
+              format_text("there is no {}; the event '{}' makes it", what, event));
+}
+
 void LauncherSubject::compile() {
+  require(launcher_.has_value(), "launcher", "create_scheduler");
   kernel_.emplace(spec_.build(device_.target()));
   function_.emplace(launcher_->load(kernel_->module(), kernel_->name()));
 }
 
 void LauncherSubject::allocate() {
+  require(context_.has_value(), "context", "create_scheduler");
   y_ = Buffer<f32>(*context_, problem_.n);
   a_ = Buffer<f32>(*context_, problem_.a);
   x_ = Buffer<f32>(*context_, problem_.x);
@@ -119,11 +128,15 @@ void LauncherSubject::allocate() {
 }
 
 void LauncherSubject::launch() {
+  require(function_.has_value(), "function", "compile_gemv_kernel");
+  require(y_.size() != 0, "memory", "allocate_buffers");
   launcher_->launch(*function_, spec_.geometry(), *stream_, DeviceSpan<f32>(y_),
                     DeviceSpan<f32>(a_), DeviceSpan<f32>(x_), problem_.k, problem_.n);
 }
 
 void LauncherSubject::synchronize() {
+  require(stream_.has_value(), "stream", "create_scheduler");
+  require(y_.size() != 0, "memory", "allocate_buffers");
   stream_->synchronize();
   output_.resize(problem_.n - (has("short_output") ? 1 : 0));
   y_.read_part(0, output_);

@@ -46,6 +46,8 @@ class LauncherSubject {
 
  private:
   void do_event(std::string_view event);
+  /// Throws `Error` (Stage::Launch, "not-ready") if what the event needs is missing.
+  static void require(bool ready, std::string_view what, std::string_view event);
   void create();
   void compile();
   void allocate();

@@ -26,14 +26,9 @@ StateNames closure(StateNames begin, const Next& next) {
   return begin;
 }
 
+// Whether they are one comparison with opposite relations, such as n > 0 and n <= 0.
 bool excludes(const Condition& a, const Condition& b) {
-  // !a and a: the same comparisons with opposite relations, or one negation of the other.
-  if (a.negated != b.negated) {
-    Condition same = b;
-    same.negated = a.negated;
-    return to_text(a) == to_text(same);
-  }
-  if (a.all.size() != 1 || b.all.size() != 1 || a.negated) return false;
+  if (a.all.size() != 1 || b.all.size() != 1 || a.negated || b.negated) return false;
   constexpr std::pair<Relation, Relation> kOpposite[] = {{Relation::Equal, Relation::NotEqual},
                                                          {Relation::Less, Relation::GreaterEqual},
                                                          {Relation::Greater, Relation::LessEqual}};
