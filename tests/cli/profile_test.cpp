@@ -14,8 +14,9 @@ namespace {
 
 // The call of `ptxgen run` for a vadd of 1024 elements in 4 blocks.
 std::vector<std::string> vadd_run(const std::string& ptx) {
-  return {"run",         ptx,     "--grid",          "4",     "--block",         "256",   "--arg",
-          "print:f32:4", "--arg", "random:f32:1024", "--arg", "random:f32:1024", "--arg", "u32:4"};
+  return {"run",   ptx,         "--grid",          "4",       "--block",
+          "256",   "--arg",     "random:f32:1024", "--arg",   "random:f32:1024",
+          "--arg", "zero:4096", "--arg",           "u32:1024"};
 }
 
 std::vector<std::string> with(std::vector<std::string> call, std::vector<std::string> more) {
@@ -99,7 +100,7 @@ TEST_CASE("playbook validates, draws and runs the library's own") {
   const TemporaryDirectory folder;
   const auto validated = ptxgen_program({"playbook"});
   CHECK(validated.exit_code == 0);
-  CHECK(contains(validated.out, "launcher.yaml:12: note: state 'uninitialized' does not handle: "));
+  CHECK(contains(validated.out, "launcher.yaml:11: note: state 'uninitialized' does not handle: "));
   CHECK_FALSE(contains(validated.out, "error: "));
   const std::string dot = folder.file("m.dot"), svg = folder.file("m.svg");
   const auto drawn = ptxgen_program({"playbook", "--dot", dot, "--svg", svg});

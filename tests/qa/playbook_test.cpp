@@ -210,7 +210,7 @@ TEST_CASE("playbook: '*' stands for the states that are neither final nor the ta
 
 TEST_CASE("playbook: each defect of a machine is one finding") {
   CHECK(findings_of(std::string(kDoor)).empty());
-  const std::string loose = changed("    open:\n", "    ajar: {final: true}\n      open:\n");
+  const std::string loose = changed("    open:\n", "    ajar: {final: true}\n    open:\n");
   CHECK(
       findings_of(loose) ==
       std::vector<std::string>{"door.yaml:8: error: state 'ajar' is not reachable from 'shut' "
@@ -240,7 +240,7 @@ TEST_CASE("playbook: each defect of a machine is one finding") {
             "door.yaml:16: warning: transition 'lean' returns to its own state 'shut' without a "
             "guard [unguarded-self-loop]\n    give it a guard that ends the repetition"});
   const std::string forbidden =
-      std::string(kDoor) + "  forbidden:\n      - {from: shut, to: open, reason: locked}\n";
+      std::string(kDoor) + "  forbidden:\n    - {from: shut, to: open, reason: locked}\n";
   CHECK(findings_of(forbidden) ==
         std::vector<std::string>{"door.yaml:11: error: transition push (shut -> open) is forbidden "
                                  "in line 17: locked [forbidden-transition]\n    remove one of "

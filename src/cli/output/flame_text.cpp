@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -38,9 +40,11 @@ std::string hottest_lines(const TraceSummary& summary) {
     if (track.value("executions") != 0) lines.push_back(&track);
   }
   if (lines.empty()) return {};
-  std::ranges::stable_sort(lines, [](const CounterTrack* a, const CounterTrack* b) {
-    return a->value("executions") > b->value("executions");
-  });
+  // Of lines that are executed as often, those that access memory first.
+  const auto weight = [](const CounterTrack* line) {
+    return std::pair(line->value("executions"), line->value("sectors") + line->value("wavefronts"));
+  };
+  std::ranges::stable_sort(lines, std::greater<>(), weight);
   std::string text =
       format_text("\n  executions  PTX line, of {} with counters; the last launch\n", lines.size());
   for (std::size_t i = 0; i < std::min(lines.size(), kHottest); ++i) {

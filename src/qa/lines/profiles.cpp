@@ -148,7 +148,7 @@ struct StoredCounts {
   std::uint64_t store_sectors = 0;
   std::uint64_t bank_conflicts = 0;
 };
-constexpr StoredCounts kStored{12176, 8224, 32, 0};
+constexpr StoredCounts kStored{13712, 8224, 32, 0};
 
 Outcome stored_counts(Fixture& fixture, const Line&) {
   Tally tally;
