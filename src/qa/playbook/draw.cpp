@@ -164,7 +164,7 @@ class SvgDrawing {
       left[column] = x;
       x += width + kColumnGap;
     }
-    width_ = x + kMargin;
+    width_ = x - kColumnGap + 90 + kMargin;  // lines on the right of the last column
     for (auto& [name, box] : boxes_) {
       box.x = left[box.column] + (widths[box.column] - box.width) / 2;
       box.y = kMargin + 34 + box.row * kRowPitch;
