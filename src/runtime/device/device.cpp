@@ -108,8 +108,8 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->log = open_log(settings);
   facts->trace = open_trace(settings, facts->log);
   facts->dump_folder = settings.temp_dir;
-  facts->findings = std::make_shared<FindingStore>(facts->log, facts->trace,
-                                                   is_on("PTXGEN_STRICT", settings.strict));
+  facts->findings =
+      std::make_shared<FindingStore>(facts->log, is_on("PTXGEN_STRICT", settings.strict));
   must(table, Stage::Device, &Table::init, 0u);
   int count = 0;
   must(table, Stage::Device, &Table::device_get_count, &count);
@@ -140,6 +140,7 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
           which, driver::version_text(info.driver_version), info.target);
     });
   }
+  facts->findings->open_trace(facts->trace);
   return Device(Hidden<State>::make(State{std::move(facts)}));
 }
 

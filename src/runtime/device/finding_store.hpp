@@ -20,21 +20,16 @@
 
 namespace ptxgen::inline v0 {
 
-/// Listens to the launches of the modules that a device has loaded on the emulator, and adds them
-/// to the device's trace. Shared by the device's copies and by its modules.
+/// Listens to the launches of the modules that a device has loaded on the emulator. Shared by the
+/// device's copies and by its modules.
 ///
 /// Threads: all members from any thread at once. Log and sink are called without the lock.
 class FindingStore : public driver::emulated::LaunchListener,
                      public std::enable_shared_from_this<FindingStore> {
  public:
-  FindingStore(Log log, Trace trace, bool strict)
-      : log_(std::move(log)), trace_(std::move(trace)), strict_(strict) {}
+  FindingStore(Log log, bool strict) : log_(std::move(log)), strict_(strict) {}
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
-
-  /// For the end of the device: modules that cannot be unloaded from a lost context keep this
-  /// object, and must not keep the trace from being written.
-  void close_trace() noexcept { trace_.close(); }
 
   /// Logs a finding of which only the text is known, as the stand-in library logs it.
   void log_text(LogLevel level, std::string_view text);
@@ -44,6 +39,11 @@ class FindingStore : public driver::emulated::LaunchListener,
   [[nodiscard]] FindingCounts counts() const;
   void clear();
   void set_sink(FindingSink sink);
+  /// Adds later launches to a trace, until `close_trace` at the end of the device: modules that
+  /// cannot be unloaded from a lost context keep this object, and must not keep the trace from
+  /// being written.
+  void open_trace(const Trace& trace) noexcept { trace_.open(trace); }
+  void close_trace() noexcept { trace_.close(); }
 
   [[nodiscard]] bool strict() const noexcept { return strict_; }
   /// For calls that wait, after they have: throws what strict mode has not thrown yet.
@@ -76,7 +76,6 @@ class FindingStore : public driver::emulated::LaunchListener,
   void throw_pending() const;
 
   const Log log_;
-  LaunchTrace trace_;
   const bool strict_;
   mutable std::mutex mutex_;
   std::vector<LaunchFinding> kept_;
@@ -86,6 +85,7 @@ class FindingStore : public driver::emulated::LaunchListener,
   mutable std::vector<LaunchFinding> pending_;
   mutable std::uint64_t pending_more_ = 0;
   mutable std::atomic<bool> has_pending_{false};
+  LaunchTrace trace_;
 };
 
 /// A fault of the emulated device in the fields of an error: kernel, statement, C++ call or line of

@@ -58,6 +58,12 @@ void LaunchTrace::add_lines(std::string_view kernel, const emulator::Counters& c
   }
 }
 
+void LaunchTrace::open(Trace trace) noexcept {
+  const std::lock_guard lock(mutex_);
+  trace_ = std::move(trace);
+  on_.store(trace_.recording(), std::memory_order_relaxed);
+}
+
 void LaunchTrace::close() noexcept {
   on_.store(false, std::memory_order_relaxed);
   Trace last;  // written after the lock, if it is the last handle

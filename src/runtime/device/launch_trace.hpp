@@ -22,8 +22,10 @@ namespace ptxgen::inline v0 {
 /// Threads: any at once.
 class LaunchTrace {
  public:
-  explicit LaunchTrace(Trace trace) : trace_(std::move(trace)), on_(trace_.recording()) {}
+  LaunchTrace() = default;  ///< off
+  explicit LaunchTrace(const Trace& trace) { open(trace); }
 
+  void open(Trace trace) noexcept;
   /// To be called by the executing thread when the launch has ended.
   void add(std::string_view kernel, const emulator::Result& result) noexcept {
     if (on_.load(std::memory_order_relaxed)) add_launch(kernel, result);
@@ -40,7 +42,7 @@ class LaunchTrace {
 
   std::mutex mutex_;
   Trace trace_;
-  std::atomic<bool> on_;
+  std::atomic<bool> on_{false};
   std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
 };
 
