@@ -83,7 +83,7 @@ void check_bindings(const Playbook& playbook) {
 }
 
 // What all runs of a playbook have noticed.
-struct Coverage {
+struct DrivenParts {
   std::set<std::string> driven;
   std::set<std::string> held, violated;
 };
@@ -92,7 +92,7 @@ struct Coverage {
 class RunDriver {
  public:
   RunDriver(const Playbook& playbook, const PlaybookRun& run, LauncherSubject& subject,
-            DriverProbe& probe, bool frozen, Coverage& coverage)
+            DriverProbe& probe, bool frozen, DrivenParts& coverage)
       : playbook_(playbook),
         run_(run),
         subject_(subject),
@@ -223,7 +223,7 @@ class RunDriver {
   const PlaybookRun& run_;
   LauncherSubject& subject_;
   DriverProbe& probe_;
-  Coverage& coverage_;
+  DrivenParts& coverage_;
   std::string state_;
   std::map<std::string, std::int64_t, std::less<>> frozen_;
   std::vector<std::string> violations_, violation_texts_;
@@ -250,7 +250,7 @@ PlaybookOutcome run_playbook(const Playbook& playbook, const Device& device,
   const TemporaryDirectory folder(settings.temp_dir);
   Settings quiet = settings;
   quiet.temp_dir = folder.path();
-  Coverage coverage;
+  DrivenParts coverage;
   PlaybookOutcome outcome;
   for (const PlaybookRun& run : playbook.runs) {
     DriverProbe probe(device.table());
