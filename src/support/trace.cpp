@@ -30,7 +30,10 @@ struct Argument {
   std::string value;
 };
 
+enum class Phase : std::uint8_t { Complete, Counter };
+
 struct Event {
+  Phase phase = Phase::Complete;
   std::string name;
   std::string category;
   std::vector<Argument> arguments;
@@ -51,17 +54,36 @@ std::size_t bytes_of(const Event& event) {
 
 double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000.0; }
 
+std::int64_t nanoseconds_of(double microseconds) {
+  return microseconds > 0 ? static_cast<std::int64_t>(microseconds * 1000.0) : 0;
+}
+
+std::string decimal(std::uint64_t value) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  return {digits.data(), end};
+}
+
 std::string to_json(const Event& event, std::uint64_t process) {
   nlohmann::ordered_json json;
   json["name"] = event.name;
   json["cat"] = event.category;
-  json["ph"] = "X";
+  const bool counter = event.phase == Phase::Counter;
+  json["ph"] = counter ? "C" : "X";
   json["ts"] = microseconds(event.begin_ns);
-  json["dur"] = microseconds(event.duration_ns);
+  if (!counter) json["dur"] = microseconds(event.duration_ns);
   json["pid"] = process;
   json["tid"] = event.thread;
   nlohmann::ordered_json& arguments = json["args"] = nlohmann::ordered_json::object();
-  for (const Argument& argument : event.arguments) arguments[argument.name] = argument.value;
+  for (const Argument& argument : event.arguments) {
+    if (counter) {
+      std::uint64_t value = 0;
+      std::from_chars(argument.value.data(), argument.value.data() + argument.value.size(), value);
+      arguments[argument.name] = value;
+    } else {
+      arguments[argument.name] = argument.value;
+    }
+  }
   // Names come from others: bytes that are not UTF-8 must not spoil the file.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -99,6 +121,15 @@ struct Trace::State {
   std::size_t bytes = 0;
   std::size_t dropped = 0;
 
+  [[nodiscard]] std::int64_t now_ns() const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - started).count();
+  }
+
+  void drop() noexcept {
+    const std::lock_guard lock(mutex);
+    ++dropped;
+  }
+
   void keep(Event&& event) noexcept {
     const std::size_t size = bytes_of(event);
     const std::lock_guard lock(mutex);
@@ -119,7 +150,7 @@ struct Trace::State {
     try {
       file.replace(json());
       log.debug([this] {
-        return "trace of " + std::to_string(events.size()) + " spans written to " + file.path();
+        return "trace of " + std::to_string(events.size()) + " events written to " + file.path();
       });
     } catch (const std::exception& failure) {
       log.warn([&failure] { return std::string("the trace is lost: ") + failure.what(); });
@@ -178,6 +209,45 @@ Trace::~Trace() {
 }
 
 bool Trace::profiled() const noexcept { return state_ != nullptr && bool(state_->nvtx); }
+
+bool Trace::recording() const noexcept { return state_ != nullptr && state_->record; }
+
+void Trace::add_ended(std::string_view name, std::string_view category,
+                      double microseconds) const noexcept {
+  if (!recording()) return;
+  try {
+    Event event;
+    event.name = name;
+    event.category = category;
+    event.thread = thread_id();
+    event.duration_ns = nanoseconds_of(microseconds);
+    event.begin_ns = state_->now_ns() - event.duration_ns;
+    state_->keep(std::move(event));
+  } catch (...) {
+    state_->drop();
+  }
+}
+
+void Trace::add_counters(std::string_view track, std::string_view category,
+                         std::span<const CounterValue> values,
+                         double microseconds_ago) const noexcept {
+  if (!recording()) return;
+  try {
+    Event event;
+    event.phase = Phase::Counter;
+    event.name = track;
+    event.category = category;
+    event.thread = thread_id();
+    event.begin_ns = state_->now_ns() - nanoseconds_of(microseconds_ago);
+    event.arguments.reserve(values.size());
+    for (const CounterValue& value : values) {
+      event.arguments.push_back({std::string(value.series), decimal(value.value)});
+    }
+    state_->keep(std::move(event));
+  } catch (...) {
+    state_->drop();
+  }
+}
 
 std::size_t Trace::recorded() const noexcept {
   if (state_ == nullptr) return 0;

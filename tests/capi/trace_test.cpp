@@ -1,5 +1,6 @@
 // tests/capi/trace_test.cpp - a Chrome trace of everything that a launch takes
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -33,30 +34,50 @@ TEST_CASE("the trace of a run shows every stage, nested, in a file that reads ba
     long long begin;
     long long end;
   };
-  std::vector<Interval> intervals;
+  std::map<std::uint64_t, std::vector<Interval>> threads;
+  std::size_t kernels = 0;
+  std::size_t kernel_counters = 0;
   for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "C") {
+      CHECK(event.at("name").get<std::string>().rfind("vadd", 0) == 0);
+      if (event.at("name") == "vadd") {
+        ++kernel_counters;
+        CHECK(event.at("args").at("global_sectors") == 12);
+      }
+      continue;
+    }
     names.insert(event.at("name").get<std::string>());
+    if (event.at("cat") == "emulator") {
+      CHECK(event.at("name") == "vadd");
+      ++kernels;
+    }
     if (event.at("name") == "launch") CHECK(event.at("args").at("kernel") == "vadd");
     if (event.at("name") == "copy") CHECK(event.at("args").at("bytes") == "128");
     const auto ns = [&](const char* key) {
       return std::llround(event.at(key).get<double>() * 1000);
     };
-    intervals.push_back({event.at("name"), ns("ts"), ns("ts") + ns("dur")});
+    threads[event.at("tid")].push_back({event.at("name"), ns("ts"), ns("ts") + ns("dur")});
   }
+  CHECK(kernels == 2);
+  // The second launch has the counts of the first.
+  CHECK(kernel_counters == 1);
+  // This thread, and the one of the emulated device.
+  CHECK(threads.size() == 2);
   for (const char* name : {"build", "gates", "print", "load", "copy", "launch", "wait"}) {
     INFO(name);
     CHECK(names.count(name) >= 1);
   }
   CHECK(names.count("copy") == 2);
   CHECK(names.count("launch") == 2);
-  // Everything ran in this thread, so any two spans are nested or apart.
-  for (const Interval& a : intervals) {
-    for (const Interval& b : intervals) {
-      INFO(a.name << " " << b.name);
-      const bool apart = a.end <= b.begin || b.end <= a.begin;
-      const bool nested =
-          (a.begin <= b.begin && b.end <= a.end) || (b.begin <= a.begin && a.end <= b.end);
-      CHECK((apart || nested));
+  for (const auto& [id, intervals] : threads) {
+    for (const Interval& a : intervals) {
+      for (const Interval& b : intervals) {
+        INFO(a.name << " " << b.name);
+        const bool apart = a.end <= b.begin || b.end <= a.begin;
+        const bool nested =
+            (a.begin <= b.begin && b.end <= a.end) || (b.begin <= a.begin && a.end <= b.end);
+        CHECK((apart || nested));
+      }
     }
   }
 }

@@ -10,6 +10,8 @@
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/runtime.hpp"
 #include "runtime/object_support.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/trace_summary.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -226,6 +228,27 @@ TEST_CASE("a fault that no call waits for is logged, and clean-ups add nothing")
   const std::vector<std::string> lines = log.take();
   REQUIRE(lines.size() == 1);
   CHECK_THAT(lines[0], Contains("in a launch of kernel 'beyond'"));
+}
+
+TEST_CASE("the trace of a device is written with it, though a lost context keeps its modules") {
+  CaughtLog log;
+  const TemporaryDirectory folder;
+  Settings settings;
+  settings.trace = folder.file("trace.json");
+  {
+    const Device device = Device::open("emulator", settings);
+    const Context context(device);
+    const Stream stream(context);
+    const Launcher launcher(context, plain_options());
+    const Buffer<f32> out(context, 64);
+    launcher.launch(beyond_kernel(), kWarp, stream, out);
+    CHECK(error_of([&] { stream.synchronize(); }));
+  }
+  const TraceSummary summary = summarize_trace(read_file(settings.trace));
+  Context::reset(Device::open("emulator", Settings{}));
+  REQUIRE(summary.span("beyond") != nullptr);
+  CHECK(summary.span("beyond")->category == "emulator");
+  CHECK(summary.overlapping == 0);
 }
 
 TEST_CASE("an error carries the log of its own call only") {

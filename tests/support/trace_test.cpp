@@ -15,6 +15,7 @@
 #include "ptxgen/support/observe.hpp"
 #include "support/process_ids.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/trace_summary.hpp"
 
 using namespace ptxgen;
 using Json = nlohmann::json;
@@ -208,6 +209,107 @@ TEST_CASE("threads record at once, each nested for itself", "[trace]") {
   }
   CHECK(total == std::size_t{kThreads} * kRounds * 3);
   CHECK(spans.size() <= kThreads);
+}
+
+TEST_CASE("counters are events with numbers, and keep their order among the spans", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  CHECK(trace.recording());
+  { const Span span(trace, "load"); }
+  const CounterValue values[] = {{"sectors", 18446744073709551615u}, {"executions", 0}};
+  trace.add_counters("gemv:12 ld.global.f32", "emulator", values, 0.5);
+  const Json json = Json::parse(trace.json());
+  const Json& counter = json.at("traceEvents").at(1);
+  CHECK(counter.at("ph") == "C");
+  CHECK(counter.at("name") == "gemv:12 ld.global.f32");
+  CHECK(counter.at("cat") == "emulator");
+  CHECK(counter.at("args") == Json{{"sectors", 18446744073709551615u}, {"executions", 0}});
+  CHECK_FALSE(counter.contains("dur"));
+  CHECK(counter.at("ts").get<double>() >= 0);
+  CHECK(trace.recorded() == 2);
+
+  const Trace off;
+  CHECK_FALSE(off.recording());
+  off.add_counters("x", "y", values);
+  off.add_ended("x", "y", 1);
+  CHECK(off.recorded() == 0);
+  TraceOptions full = in_memory();
+  full.max_bytes = 0;
+  const Trace none = Trace::start(full);
+  none.add_counters("x", "y", values);
+  CHECK(none.dropped() == 1);
+}
+
+TEST_CASE("a span that is added when it has ended is within the open one", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  {
+    const Span outer(trace, "run");
+    wait_a_little();
+    trace.add_ended("kernel", "emulator", 100.25);
+  }
+  const auto threads = by_thread(Json::parse(trace.json()));
+  REQUIRE(threads.size() == 1);
+  const std::vector<Interval>& spans = threads.begin()->second;
+  REQUIRE(spans.size() == 2);
+  CHECK(spans[0].name == "kernel");
+  CHECK(spans[0].end - spans[0].begin == 100'250);
+  CHECK(nested(spans));
+}
+
+TEST_CASE("a summary has the tree of spans, own times, percentiles and counters", "[trace]") {
+  std::string events;
+  const auto add = [&](const char* name, double ts, double dur, int thread = 1) {
+    const Json event = {{"name", name}, {"cat", "c"}, {"ph", "X"},     {"ts", ts},
+                        {"dur", dur},   {"pid", 1},   {"tid", thread}, {"args", Json::object()}};
+    events += (events.empty() ? "" : ",") + event.dump();
+  };
+  for (int i = 0; i < 20; ++i) add("step", 10.0 * i, i == 19 ? 9.0 : 2.0);
+  add("step", 500, 1, 2);  // of another thread, with no parent
+  add("all", 0, 200.5);
+  const std::string counter =
+      R"(,{"name":"k:3 ld","cat":"c","ph":"C","ts":1.0,"pid":1,"tid":1,"args":{"sectors":7}})"
+      R"(,{"name":"k:3 ld","cat":"c","ph":"C","ts":2.0,"pid":1,"tid":1,"args":{"sectors":9}})";
+  const TraceSummary summary =
+      summarize_trace("{\"traceEvents\":[" + events + counter + "],\"otherData\":{\"dropped\":4}}");
+  CHECK(summary.dropped == 4);
+  CHECK(summary.overlapping == 0);
+  REQUIRE(summary.spans.size() == 3);
+  CHECK(summary.spans[0].path == "all");
+  CHECK(summary.spans[0].depth == 0);
+  CHECK(summary.spans[0].total == 200.5);
+  CHECK(summary.spans[0].self == Approx(200.5 - 19 * 2 - 9));
+  const SpanNode* const step = summary.span("all/step");
+  REQUIRE(step != nullptr);
+  CHECK(step->depth == 1);
+  CHECK(step->count == 20);
+  CHECK(step->median == 2);
+  CHECK(step->p5 == 2);
+  CHECK(step->p95 == 2);
+  CHECK(step->total == 47);
+  CHECK(summary.spans[2].path == "step");
+  CHECK(summary.spans[2].thread == 2);
+  REQUIRE(summary.track("k:3 ld") != nullptr);
+  CHECK(summary.track("k:3 ld")->events == 2);
+  CHECK(summary.track("k:3 ld")->value("sectors") == 9);
+  CHECK(summary.track("k:3 ld")->value("bytes") == 0);
+  CHECK(summary.span("step/all") == nullptr);
+}
+
+TEST_CASE("a summary counts spans that overlap, and refuses what is no trace", "[trace]") {
+  const auto span = [](const char* name, double ts, double dur) {
+    return Json{{"name", name}, {"cat", "c"}, {"ph", "X"}, {"ts", ts}, {"dur", dur}, {"tid", 1}};
+  };
+  const Json crossed = {{"traceEvents", {span("a", 0, 10), span("b", 5, 10)}},
+                        {"otherData", {{"dropped", 0}}}};
+  CHECK(summarize_trace(crossed.dump()).overlapping == 1);
+  for (const char* const text :
+       {"", "[]", "{\"traceEvents\":[{}],\"otherData\":{\"dropped\":0}}"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(summarize_trace(text), Catch::Contains("it is no trace of ptxgen"));
+  }
+  CHECK(percentile({}, 0.5) == 0);
+  CHECK(percentile({1, 2, 3, 4}, 0.5) == 2);
+  CHECK(percentile({1, 2, 3, 4}, 0.95) == 4);
+  CHECK(percentile({1, 2, 3, 4}, 0) == 1);
 }
 
 TEST_CASE("stage times add up by name and need no trace", "[trace]") {

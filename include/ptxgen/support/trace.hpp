@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,12 @@ struct StageTimes {
   [[nodiscard]] double of(std::string_view stage) const noexcept;
 };
 
+/// The value of one series of a counter track.
+struct CounterValue {
+  std::string_view series;  ///< "sectors"
+  std::uint64_t value = 0;
+};
+
 /// What a trace is to do.
 struct TraceOptions {
   /// Spans are kept in memory for `Trace::json`.
@@ -38,7 +45,7 @@ struct TraceOptions {
   /// or of another, is being written there, FILE.2, FILE.3, ... is taken instead; an idle file is
   /// replaced.
   std::string file;
-  /// Memory limit of recorded spans in bytes. Later spans are counted and dropped.
+  /// Memory limit of recorded events in bytes. Later events are counted and dropped.
   std::size_t max_bytes = std::size_t{64} << 20;
   /// A library with `InitializeInjectionNvtx2`, which profilers name in NVTX_INJECTION64_PATH.
   std::string nvtx_injection;
@@ -76,17 +83,29 @@ class Trace {
   [[nodiscard]] bool on() const noexcept { return state_ != nullptr; }
   /// Whether a profiler receives the spans.
   [[nodiscard]] bool profiled() const noexcept;
-  /// Spans kept, and spans dropped because `max_bytes` was used up.
+  /// Whether spans and counters are kept: with `record` or a file.
+  [[nodiscard]] bool recording() const noexcept;
+  /// Adds a span of the calling thread that ends now and has taken `microseconds`. It must not
+  /// overlap another span of the thread partly. Never throws; profilers do not receive it.
+  void add_ended(std::string_view name, std::string_view category,
+                 double microseconds) const noexcept;
+  /// The values that a counter track has from `microseconds_ago` on until its next ones. A track is
+  /// identified by its name, and the process has one of that name. Never throws.
+  void add_counters(std::string_view track, std::string_view category,
+                    std::span<const CounterValue> values,
+                    double microseconds_ago = 0) const noexcept;
+  /// Spans and counters kept, and those dropped because `max_bytes` was used up.
   [[nodiscard]] std::size_t recorded() const noexcept;
   [[nodiscard]] std::size_t dropped() const noexcept;
   /// Where the trace will be written; empty: nowhere.
   [[nodiscard]] std::string file() const;
 
-  /// The spans that have ended, in the order of their ends:
+  /// The spans that have ended, in the order of their ends, and the counters between them:
   ///     {"traceEvents":[{"name","cat","ph":"X","ts","dur","pid","tid","args":{..}},..],
   ///      "displayTimeUnit":"ns","otherData":{"producer","dropped"}}
   /// `ts` and `dur` are microseconds with three decimals, `ts` since the trace was started. Spans
-  /// of one thread are nested or disjoint. Without a trace: no events.
+  /// of one thread are nested or disjoint. Counters have "ph":"C", no "dur", and their series as
+  /// numbers in "args". Without a trace: no events.
   [[nodiscard]] std::string json() const;
   /// Writes `json()` to a file. Throws `Error` (stage io, "write").
   void save(const std::string& path) const;

@@ -71,7 +71,7 @@ void add_model_options(Command& command, ModelOptions& options, const std::strin
   options.device.add_to(command);
   command.add_flag("--repack", options.repack,
                    "rows of blocks as arrays of their fields on the device, for wider loads");
-  command.add_option("--trace", options.trace, "write a Chrome trace there (as PTXGEN_TRACE)");
+  options.profile.add_to(command);
   command.add_option("-o,--output", options.output, "write there instead of standard output");
   command.add_flag("--json", options.json, "one JSON document: " + json_help);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/args/profile_options.hpp"
 #include "cli_common/command_line.hpp"
 #include "cli_common/device_choice.hpp"
 #include "ptxgen/emulator/report/rules.hpp"
@@ -20,7 +21,7 @@ struct ModelOptions {
   std::uint32_t prefill_rows = 0;  ///< 0: the default of the device
   std::string check = "default";
   DeviceOptions device;
-  std::string trace;
+  ProfileOptions profile;
   std::string output;
   bool json = false;
   bool repack = false;

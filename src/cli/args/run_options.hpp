@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/args/profile_options.hpp"
 #include "cli_common/device_choice.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
@@ -36,6 +37,7 @@ struct RunOptions {
   std::vector<std::string> suppress;
   std::string suppressions;
   DeviceOptions device;
+  ProfileOptions profiling;
   std::string output;
   bool no_gates = false;
   bool json = false;

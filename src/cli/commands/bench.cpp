@@ -14,6 +14,7 @@
 #include "cli_common/numbers.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
+#include "ptxgen/support/trace.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -43,6 +44,7 @@ struct BenchArguments {
   std::string fma_b;
   std::uint64_t seed = 0;
   DeviceOptions device;
+  ProfileOptions profile;
   std::string csv;
   bool overwrite = false;
   bool validate_all = false;
@@ -273,7 +275,9 @@ void report(const BenchArguments& options, const Place& place, const std::vector
 }
 
 int measure_op(const BenchArguments& options) {
-  const Settings settings = Settings::from_environment();
+  Settings settings = Settings::from_environment();
+  Profile profile(options.profile);
+  profile.apply(settings);
   const DeviceChoice choice = options.device.choice(settings);
   const Plan plan = plan_of(options, choice.emulator);
   const ptx::Gpu gpu = chosen_gpu(options.device.gpu, choice, {});
@@ -285,6 +289,8 @@ int measure_op(const BenchArguments& options) {
   check_memory(plan, context, place.gpu);
 
   std::vector<BenchRow> rows;
+  Span span(device.trace(), "bench", "program");
+  span.argument("op", options.op);
   try {
     rows = measure_all(plan, context, place);
   } catch (const std::bad_alloc&) {
@@ -292,11 +298,13 @@ int measure_op(const BenchArguments& options) {
         format_text("the host has too little memory for the inputs of n = {}; choose a smaller n",
                     plan.sizes.back()));
   }
+  span.end();
   std::string text(csv_header());
   for (const BenchRow& row : rows) text += csv_line(row);
   csv.publish(text);
   for (const BenchRow& row : rows) complain(row);
   report(options, place, rows, csv.path());
+  profile.report(device.trace());
   const bool right = std::all_of(rows.begin(), rows.end(),
                                  [](const BenchRow& row) { return row.validation.ok(); });
   return right ? kDone : kFound;
@@ -333,7 +341,8 @@ int bench(const BenchArguments& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
-                         options.rounds, options.cold, options.seed, options.device, options.json});
+                         options.rounds, options.cold, options.seed, options.device,
+                         options.profile, options.json});
   }
   return measure_op(with_defaults(options));
 }
@@ -372,6 +381,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("--fma-b", options->fma_b, "summand of fma_rpt (default 0.001)");
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
   options->device.add_to(command);
+  options->profile.add_to(command);
   command.add_option("--csv", options->csv, "where to (default: a new name in this folder)");
   command.add_flag("--overwrite", options->overwrite, "replace the file of --csv");
   command.add_flag("--validate-all", options->validate_all,

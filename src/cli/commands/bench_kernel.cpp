@@ -12,6 +12,7 @@
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
 #include "ptxgen/runtime/launch/verify.hpp"
+#include "ptxgen/support/trace.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -128,7 +129,9 @@ std::string as_text(const LibraryKernel& kernel, const Benchmark& result,
 }  // namespace
 
 int bench_kernel(const BenchKernelOptions& options) {
-  const Settings settings = Settings::from_environment();
+  Settings settings = Settings::from_environment();
+  Profile profile(options.profile);
+  profile.apply(settings);
   const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
   const DeviceChoice choice = options.device.choice(settings);
   const BenchmarkOptions counts = counts_of(options, choice.emulator);
@@ -137,10 +140,14 @@ int bench_kernel(const BenchKernelOptions& options) {
   LauncherOptions how;
   how.settings = settings;
   const Launcher launcher(context, how);
+  Span span(device.trace(), "bench", "program");
+  span.argument("kernel", kernel.entry->name);
   const Benchmark result = benchmark(launcher, context, *kernel.entry, kernel.values, counts);
+  span.end();
   const std::string& gpu = device.info().name;
   write_output({}, options.json ? text_of(as_json(kernel, result, counts, choice, gpu))
                                 : as_text(kernel, result, counts, choice, gpu));
+  profile.report(device.trace());
   return result.verification.ok() ? kDone : kFound;
 }
 

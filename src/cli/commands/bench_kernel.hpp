@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/args/profile_options.hpp"
 #include "cli_common/device_choice.hpp"
 
 namespace ptxgen::cli {
@@ -18,6 +19,7 @@ struct BenchKernelOptions {
   bool cold = false;                  ///< single launches, caches replaced before each
   std::uint64_t seed = 0;
   DeviceOptions device;
+  ProfileOptions profile;
   bool json = false;
 };
 

@@ -112,6 +112,7 @@ ExitCode generate_on(ModelRun& run, const GenerateArguments& options, const Gene
   if (!options.compare_logits.empty()) {
     reference = read_reference(options.compare_logits, run.config().vocabulary);
   }
+  Span span(run.trace(), "generate", "program");
   const model::Model& model = run.load();
   model::SessionOptions how;
   how.context = run.context_size(options.model.context);
@@ -123,6 +124,7 @@ ExitCode generate_on(ModelRun& run, const GenerateArguments& options, const Gene
   const Generation result =
       run_generation(run, session, job, dumps, [&](std::uint32_t token) { printer.token(token); });
   printer.finish();
+  span.end();
   dumps.write();
   if (!options.logits.empty()) {
     const std::uint64_t vocabulary = run.config().vocabulary;
@@ -143,6 +145,7 @@ ExitCode generate_on(ModelRun& run, const GenerateArguments& options, const Gene
     if (!options.model.output.empty()) write_output(options.model.output, printer.printed());
     std::cerr << to_text(report);
   }
+  run.report_profile();
   if (report.comparison && !report.comparison->ok()) return kFound;
   return verdict(run.findings());
 }

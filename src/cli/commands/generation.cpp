@@ -16,6 +16,7 @@ class Generator {
       : run_(run), session_(session), job_(job), sampler_(job.sampler) {}
 
   bool prefill(const LayerDumps& dumps) {
+    const Span span(run_.trace(), "prefill", "program");
     const Clock::time_point begin = Clock::now();
     prefill_in_chunks(session_, job_.prompt, job_.all_logits, [&](std::span<const float> logits) {
       dumps.check();
@@ -29,6 +30,7 @@ class Generator {
 
   // The session's last logits are those of the next token.
   void decode(const std::function<void(std::uint32_t token)>& on_token) {
+    const Span span(run_.trace(), "decode", "program");
     const Clock::time_point begin = Clock::now();
     Clock::time_point first = begin;
     while (result_.tokens.size() < job_.max_tokens) {
@@ -73,6 +75,7 @@ class Generator {
   }
 
   void step(std::uint32_t token) {
+    const Span span(run_.trace(), "step", "program");
     // Every step has the same launches; the instructions of one are enough.
     if (result_.steps == 0) run_.count_instructions(true);
     session_.decode(token);

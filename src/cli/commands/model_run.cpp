@@ -21,18 +21,18 @@ double seconds_since(Clock::time_point begin) {
 
 namespace {
 
-Settings settings_of(const ModelOptions& options) {
-  check_writable("--trace", options.trace);
+Settings settings_of(const ModelOptions& options, Profile& profile) {
   check_writable("-o", options.output);
   Settings settings = Settings::from_environment();
-  if (!options.trace.empty()) settings.trace = options.trace;
+  profile.apply(settings);
   return settings;
 }
 
 }  // namespace
 
 ModelRun::ModelRun(const ModelOptions& options)
-    : settings_(settings_of(options)),
+    : profile_(options.profile),
+      settings_(settings_of(options, profile_)),
       repack_(options.repack),
       prefill_type_(options.type_of_prefill()),
       prefill_rows_(options.prefill_rows),
@@ -93,6 +93,7 @@ std::uint32_t ModelRun::context_size(std::uint32_t wanted) const {
 }
 
 const model::Model& ModelRun::load() {
+  const Span span(trace(), "load model", "program");
   const Clock::time_point begin = Clock::now();
   ProgressBar bar("loading", "MB", "");
   model::ModelOptions options;

@@ -19,6 +19,7 @@
 #include "ptxgen/model/tokenizer.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
+#include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::cli {
 
@@ -54,6 +55,10 @@ class ModelRun {
 
   [[nodiscard]] const Context& context() const noexcept { return context_; }
   [[nodiscard]] const DeviceInfo& device() const noexcept { return device_.info(); }
+  /// Of the device, for spans of the command.
+  [[nodiscard]] const Trace& trace() const noexcept { return device_.trace(); }
+  /// The summary of `--flame`, after the work.
+  void report_profile() const { profile_.report(trace()); }
   [[nodiscard]] FindingCounts findings() const { return device_.finding_counts(); }
   [[nodiscard]] bool emulated() const noexcept { return choice_.emulator; }
   /// Whether times are those of a GPU.
@@ -68,6 +73,7 @@ class ModelRun {
  private:
   void read_tokenizer();
 
+  Profile profile_;
   Settings settings_;
   bool repack_;
   ElementType prefill_type_;

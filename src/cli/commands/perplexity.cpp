@@ -169,6 +169,7 @@ ExitCode perplexity_command(const PerplexityArguments& options) {
   ModelRun run(options.model);
   const Windows windows = windows_of(options, run, read_prompt(run, options.text));
   how.context = windows.size;
+  Span span(run.trace(), "perplexity", "program");
   (void)run.load();
   model::Session session = run.session(how);
   Result result;
@@ -183,6 +184,8 @@ ExitCode perplexity_command(const PerplexityArguments& options) {
     std::cerr << "interrupted before the first window was complete\n";
     return kFound;
   }
+  span.end();
+  run.report_profile();
   write_output(options.model.output, options.model.json
                                          ? text_of(as_json(result, windows, options, run))
                                          : as_text(result, windows, options));

@@ -16,6 +16,8 @@
 #include "ptxgen/emulator/report/profile.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
+#include "ptxgen/support/trace.hpp"
+#include "runtime/device/launch_trace.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -30,6 +32,7 @@ struct Plan {
   ptx::Gpu gpu;
   std::vector<emulator::ArgumentSpec> specs;
   emulator::Options options;
+  Trace trace;  // of the emulator; a GPU has its device's
 };
 
 emulator::Options run_options(const RunOptions& request) {
@@ -133,10 +136,14 @@ std::vector<PrintedBuffer> printed_of(const emulator::Device& device,
 Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t seed,
                      bool write_outputs, std::unique_ptr<Error>& write_error) {
   emulator::Device device(plan.gpu);
+  Span loading(plan.trace, "load", "program");
   emulator::Program program = emulator::Program::load(device, plan.text, plan.file);
+  loading.end();
   const emulator::Program::Kernel& kernel = chosen_kernel(program.kernels(), options);
   emulator::Launch launch = launch_of(options, kernel);
+  Span filling(plan.trace, "arguments", "program");
   const emulator::Arguments arguments(device, kernel, plan.specs);
+  filling.end();
   launch.parameters = arguments.parameters();
   const auto write = [&] {
     if (!write_outputs) return;
@@ -153,7 +160,9 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
   how.progress = bar.sink();
   Outcome outcome{kernel.name, seed, {}, {}, {}, {}};
   try {
+    const Span running(plan.trace, "launch", "program");
     outcome.result = emulator::run(program, launch, how);
+    LaunchTrace(plan.trace).add(kernel.name, outcome.result);
   } catch (...) {
     write();
     throw;
@@ -263,6 +272,7 @@ void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
 
 // All schedules as one result: findings of all, everything else of the first.
 Outcome run_all(const Plan& plan, const RunOptions& options, std::unique_ptr<Error>& write_error) {
+  const Span span(plan.trace, "run", "program");
   Outcome all = run_schedule(plan, options, options.seed, true, write_error);
   emulator::Status& status = all.result.status;
   // A stopped schedule has not finished its work; only complete ones are compared.
@@ -350,7 +360,9 @@ void record_failure(const RunOptions& options, const Plan& plan, const std::stri
   });
 }
 
-void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {
+void run_on_emulator(const RunOptions& options, Plan& plan, int& exit_code) {
+  Profile profile(options.profiling);
+  plan.trace = profile.start();
   std::unique_ptr<Error> write_error;
   const Outcome outcome = run_all(plan, options, write_error);
   const emulator::Result& result = outcome.result;
@@ -368,6 +380,7 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
     }
     describe(outcome, plan, options.all);
   }
+  profile.report(plan.trace);
   exit_code =
       result.status == emulator::Status::Fault ? kFound : verdict(result.findings, options.strict);
   if (exit_code != kDone) record_failure(options, plan, outcome.kernel);
@@ -393,10 +406,14 @@ nlohmann::json as_json(const GpuOutcome& outcome, const DeviceInfo& info,
 
 void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Module& module,
                    const DeviceChoice& choice, int& exit_code) {
-  const Device device = Device::open(choice.name, Settings::from_environment());
+  Settings settings = Settings::from_environment();
+  Profile profile(options.profiling);
+  profile.apply(settings);
+  const Device device = Device::open(choice.name, settings);
   std::unique_ptr<Error> write_error;
   const GpuOutcome outcome =
       run_on_gpu(device, options, plan.text, module, plan.specs, options.json, write_error);
+  profile.report(device.trace());
   if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
   if (outcome.outputs_lost) {
     std::cerr << "no output file was written: a fault on a GPU takes its memory with it; the "
@@ -535,6 +552,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_schedule_options(command, *options);
   add_finding_options(command, *options);
   options->device.add_to(command);
+  options->profiling.add_to(command);
   command.add_option("-o,--output", options->output,
                      "write there: the JSON, the annotated PTX, else the counters");
   command.add_flag("--no-gates", options->no_gates,

@@ -18,6 +18,8 @@ namespace ptxgen::qa {
 [[nodiscard]] std::span<const Line> static_lines();
 [[nodiscard]] std::span<const Line> waiting_lines();
 [[nodiscard]] std::span<const Line> replay_lines();
+[[nodiscard]] std::span<const Line> playbook_lines();
+[[nodiscard]] std::span<const Line> profile_lines();
 [[nodiscard]] std::span<const Line> gate_lines();
 [[nodiscard]] std::span<const Line> claim_lines();
 

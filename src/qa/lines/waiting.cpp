@@ -92,32 +92,19 @@ Outcome coalescing_speed(Fixture& fixture, const Line&) {
 
 constexpr std::string_view kFrames =
     "needs frames, `ptxgen step`, which the program does not have yet";
-constexpr std::string_view kPlaybooks = "needs playbooks, which the program does not have yet";
 constexpr std::string_view kCoverage =
     "needs recorded coverage, which the program does not have yet";
-constexpr std::string_view kProfiles =
-    "needs profiles of host spans with counters, which the "
-    "program does not have yet";
 
 constexpr Line kLines[] = {
     {"2.T1", Section::Frames, 5, "runs do not share state", kFrames, Means::Emulator},
     {"2.T2", Section::Frames, 5, "every output element is compared in frames", kFrames,
      Means::Emulator},
     {"2.T3", Section::Frames, 5, "boundary cases in frames", kFrames, Means::Emulator},
-    {"3.S1", Section::Playbooks, 5, "each transition is driven on the launcher", kPlaybooks,
-     Means::Emulator},
-    {"3.S2", Section::Playbooks, 5, "conditions are evaluated against real state", kPlaybooks,
-     Means::Emulator},
-    {"3.S3", Section::Playbooks, 5, "every mutant of the playbook is killed by a run", kPlaybooks,
-     Means::Emulator},
     {"4.C1", Section::Coverage, 5, "90 % of cells and of branch outcomes are executed", kCoverage,
      Means::Emulator},
     {"4.C2", Section::Coverage, 3, "the heat map has the recorder's counts", kCoverage,
      Means::Emulator},
     {"4.C3", Section::Coverage, 2, "all configurations are exercised", kCoverage, Means::Emulator},
-    {"6.R1", Section::Profiles, 4, "the trace is nested and complete", kProfiles, Means::Emulator},
-    {"6.R2", Section::Profiles, 3, "latency and throughput agree", kProfiles, Means::Emulator},
-    {"6.R3", Section::Profiles, 3, "counts are those that were stored", kProfiles, Means::Emulator},
     {"S1",
      Section::Hypotheses,
      0,

@@ -145,6 +145,7 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
           which, driver::version_text(info.driver_version), info.target);
     });
   }
+  facts->findings->open_trace(facts->trace);
   return Device(Hidden<State>::make(State{std::move(facts)}));
 }
 

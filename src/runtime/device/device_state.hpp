@@ -13,6 +13,13 @@ namespace ptxgen::inline v0 {
 struct HostTarget;  // ptxgen/kernels/host.hpp
 
 struct DeviceFacts {
+  DeviceFacts() = default;
+  DeviceFacts(const DeviceFacts&) = delete;
+  DeviceFacts& operator=(const DeviceFacts&) = delete;
+  ~DeviceFacts() {
+    if (findings != nullptr) findings->close_trace();
+  }
+
   const driver::Table* table = nullptr;
   driver::CUdevice device = 0;
   DeviceInfo info;

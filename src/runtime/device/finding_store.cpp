@@ -186,6 +186,7 @@ void FindingStore::ended(const driver::emulated::LaunchReport& launch) noexcept 
     totals_.seconds += launch.result.seconds;
     add(totals_.counters, launch.result.counters);
   }
+  trace_.add(launch.kernel, launch.result);
   for (const driver::emulated::FindingEntry& entry : launch.entries) {
     try {
       const auto& example = launch.findings[entry.group.example];

@@ -16,6 +16,7 @@
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/device/launch_trace.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -54,6 +55,11 @@ class FindingStore : public driver::emulated::LaunchListener,
   [[nodiscard]] LaunchTotals totals() const;
   void clear_totals();
   void set_sink(FindingSink sink);
+  /// Adds later launches to a trace, until `close_trace` at the end of the device: modules that
+  /// cannot be unloaded from a lost context keep this object, and must not keep the trace from
+  /// being written.
+  void open_trace(const Trace& trace) noexcept { trace_.open(trace); }
+  void close_trace() noexcept { trace_.close(); }
 
   [[nodiscard]] bool strict() const noexcept { return strict_; }
   /// For calls that wait, after they have: throws what strict mode has not thrown yet.
@@ -97,6 +103,7 @@ class FindingStore : public driver::emulated::LaunchListener,
   mutable std::vector<LaunchFinding> pending_;
   mutable std::uint64_t pending_more_ = 0;
   mutable std::atomic<bool> has_pending_{false};
+  LaunchTrace trace_;
 };
 
 /// A fault of the emulated device in the fields of an error: kernel, statement, C++ call or line of
