@@ -84,6 +84,19 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   return CUDA_SUCCESS;
 }
 
+CUresult allocate_managed(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes) {
+  if (!is_unified(context)) {
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, no_managed_memory("cuMemAllocManaged"));
+  }
+  if (const CUresult result = allocate(context, address, bytes)) return result;
+  const std::lock_guard memory_lock(context.memory_mutex);
+  // The emulator does not see writes of the host: all of it counts as initialised.
+  context.memory.space().mark(*address, bytes);
+  const std::lock_guard lock(context.mutex);
+  context.blocks.at(*address).managed = true;
+  return CUDA_SUCCESS;
+}
+
 /// Removes the block from the API's allocations; false if none begins there.
 bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block& taken) {
   const std::lock_guard lock(context.mutex);
@@ -117,6 +130,18 @@ std::string at(CUdeviceptr address) {
 
 bool is_device_address(const CUctx_st& context, std::uint64_t address) {
   return address - emulator::kGlobalBase < context.memory.space().reserved_bytes();
+}
+
+bool is_unified(const CUctx_st& context) {
+  return number(context.memory.space().host(emulator::kGlobalBase)) == emulator::kGlobalBase;
+}
+
+std::string no_managed_memory(const char* call) {
+  return format_text(
+      "{}: managed memory needs one address for the host and for kernels, and this context has "
+      "two, because the range of addresses is taken (by another context or a sanitizer); use "
+      "cuMemHostAlloc and cuMemHostGetDevicePointer",
+      call);
 }
 
 bool is_pinned(CUctx_st& context, std::uint64_t address) {
@@ -198,6 +223,7 @@ struct Pointer {
   std::uint64_t start = 0;
   std::uint64_t bytes = 0;
   std::shared_ptr<PoolShare> share;
+  bool managed = false;
 };
 
 /// False if the address is unknown to the driver.
@@ -215,6 +241,8 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
     if (block == context.blocks.end()) return true;
     found.id = block->second.id;
     found.share = block->second.share;
+    found.managed = block->second.managed;
+    if (found.managed) found.host = address;
     if (block->second.host == nullptr) return true;
     found.type = CU_MEMORYTYPE_HOST;
     found.host = number(block->second.host) + (address - extent.start);
@@ -258,7 +286,7 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put(data, pointer.id);
       break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      put(data, int{0});
+      put(data, int{pointer.managed});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       put(data, pointer.context->device);
@@ -336,6 +364,23 @@ CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* ad
     if (const CUresult result = take_share(pool, context->device, bytes, share)) return result;
     return allocate(*context, address, bytes, std::move(share));
   });
+}
+
+/// CUDA_ERROR_INVALID_VALUE with a line in the log unless the bytes are managed memory.
+CUresult check_managed(CUctx_st& context, const char* call, CUdeviceptr address,
+                       std::uint64_t bytes) {
+  if (const CUresult result = check_range(context, call, address, bytes)) return result;
+  Pointer pointer;
+  if (find_pointer(context, address, pointer) && pointer.managed) return CUDA_SUCCESS;
+  return refuse(CUDA_ERROR_INVALID_VALUE,
+                format_text("{}: the memory at {} is not managed; allocate it with "
+                            "cuMemAllocManaged",
+                            call, at(address)));
+}
+
+bool is_location(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         (location.type == CU_MEM_LOCATION_TYPE_DEVICE && gpu_of(location.id) != nullptr);
 }
 
 CUresult host_alloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -478,14 +523,52 @@ CUresult mem_host_unregister(void* memory) {
 }
 
 CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
-  return with_context([&](CUctx_st&) -> CUresult {
-    if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) {
+  return changing_memory([&](CUctx_st& context) -> CUresult {
+    if (address == nullptr || bytes == 0 ||
+        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuMemAllocManaged: the emulated driver does not support managed memory; use "
-                  "cuMemAlloc and "
-                  "copies, or cuMemHostAlloc, whose memory kernels can access");
+    return allocate_managed(context, address, bytes);
+  });
+}
+
+/// Managed memory has one place, so advice and prefetches are checked and change nothing.
+CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
+                    CUmemLocation location) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const bool about_reads =
+        advice == CU_MEM_ADVISE_SET_READ_MOSTLY || advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY;
+    if (!about_reads && !is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
+    return check_managed(context, "cuMemAdvise", address, bytes);
+  });
+}
+
+CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocation location,
+                            unsigned flags, CUstream handle) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream)) return result;
+    if (flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
+    if (const CUresult result = not_in_capture(stream)) return result;
+    return check_managed(context, "cuMemPrefetchAsync", address, bytes);
+  });
+}
+
+CUresult stream_attach_mem_async(CUstream handle, CUdeviceptr address, std::size_t bytes,
+                                 unsigned flags) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream)) return result;
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+        flags != CU_MEM_ATTACH_SINGLE) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (const CUresult result = not_in_capture(stream)) return result;
+    return check_managed(context, "cuStreamAttachMemAsync", address, std::max<std::size_t>(bytes, 1));
   });
 }
 

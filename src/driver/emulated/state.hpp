@@ -191,6 +191,7 @@ struct CUctx_st {
     unsigned flags = 0;         ///< of cuMemHostAlloc
     std::uint64_t id = 0;
     std::shared_ptr<emulated::PoolShare> share;  ///< stream-ordered memory: of its pool
+    bool managed = false;  ///< cuMemAllocManaged: the host uses the device address
   };
   std::map<CUdeviceptr, Block> blocks;
   std::map<std::uintptr_t, CUdeviceptr> pinned;  ///< host address -> block
