@@ -140,9 +140,15 @@ struct cudaFuncAttributes {
   int clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed;
   int reserved[16];
 };
+enum cudaChannelFormatKind : int {
+  cudaChannelFormatKindSigned = 0,
+  cudaChannelFormatKindUnsigned = 1,
+  cudaChannelFormatKindFloat = 2,
+  cudaChannelFormatKindNone = 3,
+};
 struct cudaChannelFormatDesc {
   int x, y, z, w;
-  int f;
+  cudaChannelFormatKind f;
 };
 struct cudaPointerAttributes {
   cudaMemoryType type;

@@ -150,7 +150,8 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() { return last_error(true); }
 cudaError_t cudaPeekAtLastError() { return last_error(false); }
 
-cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                            cudaChannelFormatKind kind) {
   return {x, y, z, w, kind};
 }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/pools.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
@@ -94,6 +95,34 @@ CUresult allocate_managed(CUctx_st& context, CUdeviceptr* address, std::uint64_t
   context.memory.space().mark(*address, bytes);
   const std::lock_guard lock(context.mutex);
   context.blocks.at(*address).managed = true;
+  return CUDA_SUCCESS;
+}
+
+/// The address for kernels of registered memory, which gets a mirror when it is first asked for.
+CUresult mirror(CUctx_st& context, std::uintptr_t memory, CUdeviceptr* address) {
+  std::uintptr_t start = 0;
+  CUctx_st::Registration found;
+  {
+    const std::lock_guard lock(context.mutex);
+    const auto registration = holding(context.registered, memory);
+    if (registration == context.registered.end()) return CUDA_ERROR_INVALID_VALUE;
+    start = registration->first;
+    found = registration->second;
+  }
+  if (found.device == 0) {
+    if (const CUresult result = allocate(context, &found.device, found.bytes)) return result;
+    auto* const host = reinterpret_cast<std::byte*>(start);
+    {
+      const std::lock_guard lock(context.mutex);
+      CUctx_st::Block& block = context.blocks.at(found.device);
+      block.host = host;
+      block.flags = found.flags;
+      context.pinned_bytes += found.bytes;
+      context.registered.at(start).device = found.device;
+    }
+    add_mirror(context, host, found.device, found.bytes);
+  }
+  *address = found.device + (memory - start);
   return CUDA_SUCCESS;
 }
 
@@ -260,6 +289,9 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
   if (registration == context.registered.end()) return false;
   found.start = registration->first;
   found.bytes = registration->second.bytes;
+  if (registration->second.device != 0) {
+    found.device = registration->second.device + (address - found.start);
+  }
   return true;
 }
 
@@ -472,10 +504,7 @@ CUresult mem_host_get_device_pointer(CUdeviceptr* address, void* memory, unsigne
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    return refuse(
-        CUDA_ERROR_NOT_SUPPORTED,
-        "cuMemHostGetDevicePointer: emulated kernels cannot access registered memory; use "
-        "memory of cuMemHostAlloc");
+    return mirror(context, number(memory), address);
   });
 }
 
@@ -512,13 +541,21 @@ CUresult mem_host_register(void* memory, std::size_t bytes, unsigned flags) {
 CUresult mem_host_unregister(void* memory) {
   return with_context([&](CUctx_st& context) {
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUdeviceptr device = 0;
     {
       const std::lock_guard lock(context.mutex);
-      if (context.registered.erase(number(memory)) == 0) {
-        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-      }
+      const auto found = context.registered.find(number(memory));
+      if (found == context.registered.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      device = found->second.device;
+      context.registered.erase(found);
     }
-    return wait_for_all(&context);
+    const CUresult result = wait_for_all(&context);
+    CUctx_st::Block block;
+    if (!remove_mirror(context, static_cast<std::byte*>(memory)) ||
+        !take_out(context, device, true, block)) {
+      return result;
+    }
+    return release(context, block);
   });
 }
 

@@ -198,8 +198,16 @@ struct CUctx_st {
   struct Registration {
     std::uint64_t bytes = 0;
     unsigned flags = 0;
+    CUdeviceptr device = 0;  ///< of its mirror, if its device pointer was asked for
   };
   std::map<std::uintptr_t, Registration> registered;  ///< cuMemHostRegister
+  struct Mirror {
+    std::byte* host = nullptr;
+    CUdeviceptr device = 0;
+    std::vector<std::byte> before;  ///< its bytes before the operation in progress
+  };
+  std::vector<Mirror> mirrors;  ///< mirrors.hpp; guarded by `memory_mutex`
+  std::atomic<bool> mirrored{false};
   std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 
