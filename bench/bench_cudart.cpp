@@ -32,7 +32,8 @@ struct Dim3 {
 
 class Library {
  public:
-  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
+  explicit Library(const std::string& path)
+      : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
     if (handle_ == nullptr) {
       std::fprintf(stderr, "%s\n", dlerror());
       std::exit(1);

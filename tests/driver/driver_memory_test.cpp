@@ -471,9 +471,9 @@ TEST_CASE("managed memory has one address for the host and for kernels") {
   PTXGEN_OK(driver.mem_advise(address, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
   PTXGEN_OK(driver.mem_prefetch_async(address, 64, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, nullptr));
   PTXGEN_OK(driver.stream_attach_mem_async(nullptr, address, 0, CU_MEM_ATTACH_SINGLE));
-  PTXGEN_CHECK_RESULT(driver.mem_prefetch_async(address, 64, {CU_MEM_LOCATION_TYPE_DEVICE, 99}, 0,
-                                                nullptr),
-                      CUDA_ERROR_INVALID_DEVICE);
+  PTXGEN_CHECK_RESULT(
+      driver.mem_prefetch_async(address, 64, {CU_MEM_LOCATION_TYPE_DEVICE, 99}, 0, nullptr),
+      CUDA_ERROR_INVALID_DEVICE);
   PTXGEN_CHECK_RESULT(driver.mem_advise(address, 65, CU_MEM_ADVISE_SET_READ_MOSTLY, device),
                       CUDA_ERROR_INVALID_VALUE);
   const CUdeviceptr plain = fixture.allocate(64);

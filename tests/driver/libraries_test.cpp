@@ -117,7 +117,8 @@ TEST_CASE("libraries: a managed variable is read at its address by the host") {
   CHECK(api.library_get_managed(&address, &bytes, library, "unseen") == CUDA_ERROR_NOT_FOUND);
   const CUresult result = api.library_get_managed(&address, &bytes, library, "seen");
   if (result == CUDA_ERROR_NOT_SUPPORTED) {
-    CHECK_THAT(gpu.log(), Contains("managed memory needs one address for the host and for kernels"));
+    CHECK_THAT(gpu.log(),
+               Contains("managed memory needs one address for the host and for kernels"));
   } else {
     REQUIRE(result == CUDA_SUCCESS);
     CHECK(bytes == 4);

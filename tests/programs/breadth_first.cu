@@ -1,4 +1,4 @@
-// tests/programs/breadth_first.cu - levels of a graph, until a flag of the device stays down
+// tests/programs/breadth_first.cu - levels of a graph, with a flag for the host
 #include <queue>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// tests/programs/sparse_matrix.cu - a sparse matrix by a vector, one warp for each row
+// tests/programs/sparse_matrix.cu - a sparse matrix by a vector, warps for rows
 #include <vector>
 
 #include "check.cuh"

@@ -20,8 +20,8 @@ unsigned known_type(const void* memory, bool& managed) {
 }
 
 /// Where a copy finds memory that its direction calls the host's or the device's. A GPU's driver
-/// refuses device memory that is called the host's; host memory that kernels can reach may be called
-/// the device's.
+/// refuses device memory that is called the host's; host memory that kernels can reach may be
+/// called the device's.
 cudaError_t type_of(const char* call, const char* side, const void* memory, bool host,
                     CUmemorytype& type) {
   bool managed = false;
@@ -52,9 +52,8 @@ cudaError_t types_of(const char* call, const void* to, const void* from, cudaMem
   return type_of(call, "source", from, from_host, from_type);
 }
 
-cudaMemcpy3DParms rows_of(void* to, std::size_t to_pitch, const void* from,
-                          std::size_t from_pitch, std::size_t width, std::size_t height,
-                          cudaMemcpyKind kind) {
+cudaMemcpy3DParms rows_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                          std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   cudaMemcpy3DParms copy{};
   copy.srcPtr = {const_cast<void*>(from), from_pitch, width, height};
   copy.dstPtr = {to, to_pitch, width, height};
@@ -66,9 +65,9 @@ cudaMemcpy3DParms rows_of(void* to, std::size_t to_pitch, const void* from,
 cudaError_t copy_rows(const char* call, const cudaMemcpy3DParms& copy, bool now,
                       cudaStream_t stream) {
   if (const cudaError_t error = enter()) return error;
-  CUDA_MEMCPY3D made{};
-  if (const cudaError_t error = copy_of(call, copy, made)) return error;
-  return error_of(now ? cuMemcpy3D_v2(&made) : cuMemcpy3DAsync_v2(&made, stream));
+  CUDA_MEMCPY3D converted{};
+  if (const cudaError_t error = copy_of(call, copy, converted)) return error;
+  return error_of(now ? cuMemcpy3D_v2(&converted) : cuMemcpy3DAsync_v2(&converted, stream));
 }
 
 /// A copy of adjacent bytes.
@@ -125,7 +124,7 @@ cudaError_t fill_rows(const cudaPitchedPtr& memory, int value, const cudaExtent&
 
 }  // namespace
 
-cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY3D& made) {
+cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY3D& converted) {
   if (copy.srcArray != nullptr || copy.dstArray != nullptr) {
     return refuse(cudaErrorNotSupported,
                   format_text("{}: CUDA arrays are not emulated; use cudaMallocPitch", call));
@@ -140,32 +139,32 @@ cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY
   if (several && (copy.dstPtr.pitch < copy.extent.width || copy.srcPtr.pitch < copy.extent.width)) {
     return cudaErrorInvalidPitchValue;
   }
-  made = {};
-  made.srcMemoryType = from;
-  made.srcHost = copy.srcPtr.ptr;
-  made.srcDevice = address_of(copy.srcPtr.ptr);
-  made.srcXInBytes = copy.srcPos.x;
-  made.srcY = copy.srcPos.y;
-  made.srcZ = copy.srcPos.z;
-  made.srcPitch = copy.srcPtr.pitch;
-  made.srcHeight = copy.srcPtr.ysize;
-  made.dstMemoryType = to;
-  made.dstHost = copy.dstPtr.ptr;
-  made.dstDevice = address_of(copy.dstPtr.ptr);
-  made.dstXInBytes = copy.dstPos.x;
-  made.dstY = copy.dstPos.y;
-  made.dstZ = copy.dstPos.z;
-  made.dstPitch = copy.dstPtr.pitch;
-  made.dstHeight = copy.dstPtr.ysize;
-  made.WidthInBytes = copy.extent.width;
-  made.Height = copy.extent.height;
-  made.Depth = copy.extent.depth;
+  converted = {};
+  converted.srcMemoryType = from;
+  converted.srcHost = copy.srcPtr.ptr;
+  converted.srcDevice = address_of(copy.srcPtr.ptr);
+  converted.srcXInBytes = copy.srcPos.x;
+  converted.srcY = copy.srcPos.y;
+  converted.srcZ = copy.srcPos.z;
+  converted.srcPitch = copy.srcPtr.pitch;
+  converted.srcHeight = copy.srcPtr.ysize;
+  converted.dstMemoryType = to;
+  converted.dstHost = copy.dstPtr.ptr;
+  converted.dstDevice = address_of(copy.dstPtr.ptr);
+  converted.dstXInBytes = copy.dstPos.x;
+  converted.dstY = copy.dstPos.y;
+  converted.dstZ = copy.dstPos.z;
+  converted.dstPitch = copy.dstPtr.pitch;
+  converted.dstHeight = copy.dstPtr.ysize;
+  converted.WidthInBytes = copy.extent.width;
+  converted.Height = copy.extent.height;
+  converted.Depth = copy.extent.depth;
   return cudaSuccess;
 }
 
 cudaError_t copy_of(const char* call, void* to, const void* from, std::size_t bytes,
-                    cudaMemcpyKind kind, CUDA_MEMCPY3D& made) {
-  return copy_of(call, rows_of(to, bytes, from, bytes, bytes, 1, kind), made);
+                    cudaMemcpyKind kind, CUDA_MEMCPY3D& converted) {
+  return copy_of(call, rows_of(to, bytes, from, bytes, bytes, 1, kind), converted);
 }
 
 namespace entries {

@@ -17,8 +17,8 @@ void ptxgen_driver_log(CUlogLevel level, const char* text);
 }  // namespace ptxgen::inline v0::driver
 
 /// libcudart's functions over libcuda's. A thread without a current context uses the primary one of
-/// its device (cudaSetDevice), made at the first call that needs it; a context that the Driver API
-/// made current is used as it is.
+/// its device (cudaSetDevice), converted at the first call that needs it; a context that the Driver
+/// API converted current is used as it is.
 namespace ptxgen::inline v0::driver::cudart {
 
 /// The runtime's code for the driver's: the numbers are the same.
@@ -92,10 +92,10 @@ cudaError_t driver_call(CUresult (*driver)(Parameters...), Arguments... argument
 
 /// The driver's copy for the runtime's. Checks that the pointers fit the direction.
 [[nodiscard]] cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy,
-                                  CUDA_MEMCPY3D& made);
+                                  CUDA_MEMCPY3D& converted);
 /// The same for `bytes` from one address to another.
 [[nodiscard]] cudaError_t copy_of(const char* call, void* to, const void* from, std::size_t bytes,
-                                  cudaMemcpyKind kind, CUDA_MEMCPY3D& made);
+                                  cudaMemcpyKind kind, CUDA_MEMCPY3D& converted);
 
 /// One function per row of functions.def and functions_1x.def.
 namespace entries {

@@ -27,18 +27,18 @@ cudaError_t launch_error(CUresult result, const dim3& grid, const dim3& block) {
 
 /// The launch attributes are the driver's.
 CUlaunchConfig config_of(const cudaLaunchConfig_t& config) {
-  CUlaunchConfig made{};
-  made.gridDimX = config.gridDim.x;
-  made.gridDimY = config.gridDim.y;
-  made.gridDimZ = config.gridDim.z;
-  made.blockDimX = config.blockDim.x;
-  made.blockDimY = config.blockDim.y;
-  made.blockDimZ = config.blockDim.z;
-  made.sharedMemBytes = static_cast<unsigned>(config.dynamicSmemBytes);
-  made.hStream = config.stream;
-  made.attrs = config.attrs;
-  made.numAttrs = config.numAttrs;
-  return made;
+  CUlaunchConfig converted{};
+  converted.gridDimX = config.gridDim.x;
+  converted.gridDimY = config.gridDim.y;
+  converted.gridDimZ = config.gridDim.z;
+  converted.blockDimX = config.blockDim.x;
+  converted.blockDimY = config.blockDim.y;
+  converted.blockDimZ = config.blockDim.z;
+  converted.sharedMemBytes = static_cast<unsigned>(config.dynamicSmemBytes);
+  converted.hStream = config.stream;
+  converted.attrs = config.attrs;
+  converted.numAttrs = config.numAttrs;
+  return converted;
 }
 
 /// `work` with the kernel of a host function.
@@ -90,8 +90,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   if (config == nullptr || !fits(config->dynamicSmemBytes)) return cudaErrorInvalidValue;
   CUkernel kernel = nullptr;
   if (const cudaError_t error = find_kernel(function, kernel)) return error;
-  const CUlaunchConfig made = config_of(*config);
-  return launch_error(cuLaunchKernelEx(&made, function_of(kernel), arguments, nullptr),
+  const CUlaunchConfig converted = config_of(*config);
+  return launch_error(cuLaunchKernelEx(&converted, function_of(kernel), arguments, nullptr),
                       config->gridDim, config->blockDim);
 }
 
@@ -136,9 +136,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   });
 }
 cudaError_t cudaFuncSetCacheConfig(const void* function, CUfunc_cache config) {
-  return with_kernel(function, [&](CUkernel kernel) {
-    return cuFuncSetCacheConfig(function_of(kernel), config);
-  });
+  return with_kernel(
+      function, [&](CUkernel kernel) { return cuFuncSetCacheConfig(function_of(kernel), config); });
 }
 cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig config) {
   if (config < cudaSharedMemBankSizeDefault || config > cudaSharedMemBankSizeEightByte) {
@@ -171,11 +170,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
                                                        shared_bytes);
   });
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
-                                                                   const void* function,
-                                                                   int threads,
-                                                                   std::size_t shared_bytes,
-                                                                   unsigned flags) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, const void* function, int threads, std::size_t shared_bytes, unsigned flags) {
   return with_kernel(function, [&](CUkernel kernel) {
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function_of(kernel),
                                                                 threads, shared_bytes, flags);
@@ -193,22 +189,22 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void* functi
                                                  const cudaLaunchConfig_t* config) {
   if (config == nullptr || !fits(config->dynamicSmemBytes)) return cudaErrorInvalidValue;
   return with_kernel(function, [&](CUkernel kernel) {
-    const CUlaunchConfig made = config_of(*config);
-    return cuOccupancyMaxPotentialClusterSize(blocks, function_of(kernel), &made);
+    const CUlaunchConfig converted = config_of(*config);
+    return cuOccupancyMaxPotentialClusterSize(blocks, function_of(kernel), &converted);
   });
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* config) {
   if (config == nullptr || !fits(config->dynamicSmemBytes)) return cudaErrorInvalidValue;
   return with_kernel(function, [&](CUkernel kernel) {
-    const CUlaunchConfig made = config_of(*config);
-    return cuOccupancyMaxActiveClusters(clusters, function_of(kernel), &made);
+    const CUlaunchConfig converted = config_of(*config);
+    return cuOccupancyMaxActiveClusters(clusters, function_of(kernel), &converted);
   });
 }
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code,
-                                CUjit_option* jit_options, void** jit_values, unsigned jit_count,
-                                CUlibraryOption* options, void** values, unsigned count) {
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, CUjit_option* jit_options,
+                                void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                void** values, unsigned count) {
   return driver_call(cuLibraryLoadData, library, code, jit_options, jit_values, jit_count, options,
                      values, count);
 }
@@ -265,8 +261,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** entry, u
                                              unsigned long long flags,
                                              CUdriverProcAddressQueryResult* status) {
   if (const cudaError_t error = start()) return error;
-  return error_of(
-      cuGetProcAddress_v2(symbol, entry, static_cast<int>(version), flags, status));
+  return error_of(cuGetProcAddress_v2(symbol, entry, static_cast<int>(version), flags, status));
 }
 
 }  // namespace entries

@@ -6,7 +6,8 @@
 
 namespace ptxgen::inline v0::driver::cudart {
 
-/// An argument for callers built for per-thread default streams, where stream 0 is the thread's own.
+/// An argument for callers built for per-thread default streams, where stream 0 is the thread's
+/// own.
 template <class Argument>
 class PerThread {
  public:
@@ -68,9 +69,9 @@ cudaError_t refuse_call(const char* symbol) noexcept;
   }
 // Hidden; an alias exports those that have a variant.
 #define PTXGEN_CUDART_ARGUMENTS(...) __VA_OPT__(, ) __VA_ARGS__
-#define PTXGEN_CUDART_PER_THREAD(symbol, parameters, arguments)                             \
-  __attribute__((visibility("hidden"))) cudaError_t per_thread_##symbol parameters {        \
-    return call_per_thread(&symbol PTXGEN_CUDART_ARGUMENTS arguments);                      \
+#define PTXGEN_CUDART_PER_THREAD(symbol, parameters, arguments)                      \
+  __attribute__((visibility("hidden"))) cudaError_t per_thread_##symbol parameters { \
+    return call_per_thread(&symbol PTXGEN_CUDART_ARGUMENTS arguments);               \
   }
 #define PTXGEN_CUDART_ALIAS(symbol, suffix) \
   extern decltype(symbol) symbol##suffix __attribute__((alias("per_thread_" #symbol)));

@@ -4,21 +4,22 @@
 namespace ptxgen::inline v0::driver::cudart {
 namespace {
 
-cudaError_t kernel_node(const cudaKernelNodeParams* parameters, CUDA_KERNEL_NODE_PARAMS& made) {
+cudaError_t kernel_node(const cudaKernelNodeParams* parameters,
+                        CUDA_KERNEL_NODE_PARAMS& converted) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
   CUkernel kernel = nullptr;
   if (const cudaError_t error = find_kernel(parameters->func, kernel)) return error;
-  made = {};
-  made.kern = kernel;
-  made.gridDimX = parameters->gridDim.x;
-  made.gridDimY = parameters->gridDim.y;
-  made.gridDimZ = parameters->gridDim.z;
-  made.blockDimX = parameters->blockDim.x;
-  made.blockDimY = parameters->blockDim.y;
-  made.blockDimZ = parameters->blockDim.z;
-  made.sharedMemBytes = parameters->sharedMemBytes;
-  made.kernelParams = parameters->kernelParams;
-  made.extra = parameters->extra;
+  converted = {};
+  converted.kern = kernel;
+  converted.gridDimX = parameters->gridDim.x;
+  converted.gridDimY = parameters->gridDim.y;
+  converted.gridDimZ = parameters->gridDim.z;
+  converted.blockDimX = parameters->blockDim.x;
+  converted.blockDimY = parameters->blockDim.y;
+  converted.blockDimZ = parameters->blockDim.z;
+  converted.sharedMemBytes = parameters->sharedMemBytes;
+  converted.kernelParams = parameters->kernelParams;
+  converted.extra = parameters->extra;
   return cudaSuccess;
 }
 
@@ -58,9 +59,9 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaKernelNodeParams* parameters) {
-  CUDA_KERNEL_NODE_PARAMS made{};
-  if (const cudaError_t error = kernel_node(parameters, made)) return error;
-  return error_of(cuGraphAddKernelNode_v2(node, graph, after, count, &made));
+  CUDA_KERNEL_NODE_PARAMS converted{};
+  if (const cudaError_t error = kernel_node(parameters, converted)) return error;
+  return error_of(cuGraphAddKernelNode_v2(node, graph, after, count, &converted));
 }
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
@@ -79,15 +80,15 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
 }
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
                                          const cudaKernelNodeParams* parameters) {
-  CUDA_KERNEL_NODE_PARAMS made{};
-  if (const cudaError_t error = kernel_node(parameters, made)) return error;
-  return error_of(cuGraphKernelNodeSetParams_v2(node, &made));
+  CUDA_KERNEL_NODE_PARAMS converted{};
+  if (const cudaError_t error = kernel_node(parameters, converted)) return error;
+  return error_of(cuGraphKernelNodeSetParams_v2(node, &converted));
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters) {
-  CUDA_KERNEL_NODE_PARAMS made{};
-  if (const cudaError_t error = kernel_node(parameters, made)) return error;
-  return error_of(cuGraphExecKernelNodeSetParams_v2(executable, node, &made));
+  CUDA_KERNEL_NODE_PARAMS converted{};
+  if (const cudaError_t error = kernel_node(parameters, converted)) return error;
+  return error_of(cuGraphExecKernelNodeSetParams_v2(executable, node, &converted));
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -95,9 +96,9 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaMemcpy3DParms* copy) {
   if (copy == nullptr) return cudaErrorInvalidValue;
   if (const cudaError_t error = enter()) return error;
-  CUDA_MEMCPY3D made{};
-  if (const cudaError_t error = copy_of("cudaGraphAddMemcpyNode", *copy, made)) return error;
-  return add_copy(node, graph, after, count, made);
+  CUDA_MEMCPY3D converted{};
+  if (const cudaError_t error = copy_of("cudaGraphAddMemcpyNode", *copy, converted)) return error;
+  return add_copy(node, graph, after, count, converted);
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* after, std::size_t count, void* to,
@@ -127,17 +128,17 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaMemsetParams* parameters) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
   if (const cudaError_t error = enter()) return error;
-  const CUDA_MEMSET_NODE_PARAMS made{address_of(parameters->dst), parameters->pitch,
-                                     parameters->value,           parameters->elementSize,
-                                     parameters->width,           parameters->height};
-  return error_of(cuGraphAddMemsetNode(node, graph, after, count, &made, context_of_thread()));
+  const CUDA_MEMSET_NODE_PARAMS converted{address_of(parameters->dst), parameters->pitch,
+                                          parameters->value,           parameters->elementSize,
+                                          parameters->width,           parameters->height};
+  return error_of(cuGraphAddMemsetNode(node, graph, after, count, &converted, context_of_thread()));
 }
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                  const cudaGraphNode_t* after, std::size_t count,
                                  const cudaHostNodeParams* parameters) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
-  const CUDA_HOST_NODE_PARAMS made{parameters->fn, parameters->userData};
-  return driver_call(cuGraphAddHostNode, node, graph, after, count, &made);
+  const CUDA_HOST_NODE_PARAMS converted{parameters->fn, parameters->userData};
+  return driver_call(cuGraphAddHostNode, node, graph, after, count, &converted);
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                   const cudaGraphNode_t* after, std::size_t count) {
@@ -222,8 +223,7 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
                                       unsigned flags) {
   return driver_call(cuGraphRetainUserObject, graph, object, count, flags);
 }
-cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object,
-                                       unsigned count) {
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
   return driver_call(cuGraphReleaseUserObject, graph, object, count);
 }
 

@@ -5,7 +5,7 @@
 
 namespace ptxgen::inline v0::driver::cudart {
 
-/// What stands between `<<<` and `>>>`.
+/// The values between `<<<` and `>>>`.
 struct LaunchConfiguration {
   dim3 grid;
   dim3 block;

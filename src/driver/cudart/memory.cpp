@@ -113,8 +113,7 @@ cudaError_t cudaHostUnregister(void* memory) { return driver_call(cuMemHostUnreg
 cudaError_t cudaHostGetDevicePointer(void** device_memory, void* memory, unsigned flags) {
   if (device_memory == nullptr) return cudaErrorInvalidValue;
   CUdeviceptr address = 0;
-  const cudaError_t error =
-      driver_call(cuMemHostGetDevicePointer_v2, &address, memory, flags);
+  const cudaError_t error = driver_call(cuMemHostGetDevicePointer_v2, &address, memory, flags);
   if (error == cudaSuccess) *device_memory = pointer_to(address);
   return error;
 }

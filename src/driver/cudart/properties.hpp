@@ -20,7 +20,7 @@ cudaError_t fill_properties(Properties& properties, int device) {
   }
   static_cast<void>(cuDeviceGetUuid_v2(&properties.uuid, device));
   static_cast<void>(cuDeviceTotalMem_v2(&properties.totalGlobalMem, device));
-#define PTXGEN_PROPERTY(member, attribute)                  \
+#define PTXGEN_PROPERTY(member, attribute)                      \
   properties.member = static_cast<decltype(properties.member)>( \
       attribute_of(device, CU_DEVICE_ATTRIBUTE_##attribute));
 #include "driver/cudart/properties.def"

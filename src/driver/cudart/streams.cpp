@@ -43,9 +43,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
                                   unsigned flags) {
   if (callback == nullptr) return cudaErrorInvalidValue;
   auto wrapped = std::make_unique<Callback>(Callback{callback, user});
-  const cudaError_t error =
-      driver_call(cuStreamAddCallback, stream, &run_callback, static_cast<void*>(wrapped.get()),
-                  flags);
+  const cudaError_t error = driver_call(cuStreamAddCallback, stream, &run_callback,
+                                        static_cast<void*>(wrapped.get()), flags);
   if (error == cudaSuccess) static_cast<void>(wrapped.release());
   return error;
 }

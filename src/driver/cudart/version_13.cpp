@@ -55,8 +55,8 @@ cudaError_t cudaMemSetMemPool(cudaMemLocation* location, CUmemAllocationType typ
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, CUstreamCaptureStatus* status,
                                      unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** nodes,
-                                     const cudaGraphEdgeData** edges, std::size_t* count) {
+                                     const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
+                                     std::size_t* count) {
   return driver_call(cuStreamGetCaptureInfo_v3, stream, status,
                      reinterpret_cast<std::uint64_t*>(id), graph, nodes, edges, count);
 }

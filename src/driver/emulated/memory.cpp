@@ -605,7 +605,8 @@ CUresult stream_attach_mem_async(CUstream handle, CUdeviceptr address, std::size
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (const CUresult result = not_in_capture(stream)) return result;
-    return check_managed(context, "cuStreamAttachMemAsync", address, std::max<std::size_t>(bytes, 1));
+    return check_managed(context, "cuStreamAttachMemAsync", address,
+                         std::max<std::size_t>(bytes, 1));
   });
 }
 

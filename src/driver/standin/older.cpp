@@ -140,8 +140,7 @@ CUresult cuMemPrefetchAsync(CUdeviceptr address, std::size_t bytes, CUdevice dev
   return table().mem_prefetch_async(address, bytes, location_of(device), 0, stream);
 }
 
-CUresult cuMemAdvise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
-                     CUdevice device) {
+CUresult cuMemAdvise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice device) {
   return table().mem_advise(address, bytes, advice, location_of(device));
 }
 

@@ -38,7 +38,7 @@ void ptxgen_driver_log(CUlogLevel level, const char* text) {
   try {
     log(level, text);
   } catch (...) {
-    // Without memory for the line there is nobody to tell.
+    // There is no memory for the line.
   }
 }
 }

@@ -96,12 +96,12 @@ namespace {
 
 int main() {
 #define PTXGEN_NUMBER(name) compare_number(#name, ours::name, ::name);
-#define PTXGEN_STRUCT(type, twin)                                        \
-  compare_number(#type ": bytes", sizeof(ours::type), sizeof(::twin));   \
+#define PTXGEN_STRUCT(type, twin)                                      \
+  compare_number(#type ": bytes", sizeof(ours::type), sizeof(::twin)); \
   compare_number(#type ": alignment", alignof(ours::type), alignof(::twin));
-#define PTXGEN_MEMBER(type, twin, member)                                                  \
+#define PTXGEN_MEMBER(type, twin, member)                                                    \
   compare_number(#type "." #member, offsetof(ours::type, member), offsetof(::twin, member)); \
-  compare(Same<decltype(ours::type::member), decltype(::twin::member)>::value,             \
+  compare(Same<decltype(ours::type::member), decltype(::twin::member)>::value,               \
           #type "." #member ": its type");
 #define PTXGEN_SIGNATURE(symbol) \
   compare(Same<ours::Signature_##symbol, decltype(::symbol)>::value, #symbol ": signature");

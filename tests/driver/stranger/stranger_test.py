@@ -154,7 +154,7 @@ def part_runtime():
     for major in ("12", "13"):
         done = on_standin(sys.executable, here / "runtime.py", major)
         print(done.stdout, end="")
-        check(done.stdout.endswith("passed\n"), "runtime.py does not come to its end")
+        check(done.stdout.endswith("passed\n"), "runtime.py does not finish")
         for words in ("cudaMemcpy: the destination is device memory, and the direction of the copy "
                       "calls it host memory", "cudaMallocArray: the emulated CUDA runtime has no such"):
             check(words in done.stderr, f"{words!r} is not in the log:\n{done.stderr}")
