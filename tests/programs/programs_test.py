@@ -39,7 +39,10 @@ FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
          "launch_attributes": ["-arch=sm_90"]}
 PRINTED = {"printf": "thread 100: has  0.00 abcdef0123 x\nthread 101: has  1.50 abcdef0123 x\n"
                      "thread 102: has  3.00 abcdef0123 x\nok\n"}
-LOGGED = {"device_assert": "positive",
+LOGGED = {"cooperative": "a cooperative grid of 100000 blocks",
+          "device_assert": "positive",
+          "dynamic_shared": "60000 bytes of dynamic shared memory; it may have 49152",
+          "launch_attributes": r"a grid of \(0,1,1\) blocks",
           "illegal_address": "write",
           "texture_refused": "cudaMallocArray: the emulated CUDA runtime has no such function",
           "errors": "the destination is device memory|the source is device memory"}
