@@ -100,6 +100,7 @@ CUresult allocate_managed(CUctx_st& context, CUdeviceptr* address, std::uint64_t
 
 /// The address for kernels of registered memory, which gets a mirror when it is first asked for.
 CUresult mirror(CUctx_st& context, std::uintptr_t memory, CUdeviceptr* address) {
+  const std::lock_guard mirror_lock(context.mirror_mutex);
   std::uintptr_t start = 0;
   CUctx_st::Registration found;
   {
@@ -543,6 +544,7 @@ CUresult mem_host_unregister(void* memory) {
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
     CUdeviceptr device = 0;
     {
+      const std::lock_guard mirror_lock(context.mirror_mutex);
       const std::lock_guard lock(context.mutex);
       const auto found = context.registered.find(number(memory));
       if (found == context.registered.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

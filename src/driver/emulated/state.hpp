@@ -207,6 +207,7 @@ struct CUctx_st {
     std::vector<std::byte> before;  ///< its bytes before the operation in progress
   };
   std::vector<Mirror> mirrors;  ///< mirrors.hpp; guarded by `memory_mutex`
+  std::mutex mirror_mutex;      ///< before all others: while a registration gets a mirror or ends
   std::atomic<bool> mirrored{false};
   std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
