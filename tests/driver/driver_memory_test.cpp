@@ -369,21 +369,16 @@ TEST_CASE("pinned memory has a host and a device address for the same bytes") {
   CHECK(now == before);
 }
 
-TEST_CASE("registered memory, managed memory and unknown pointers") {
+TEST_CASE("registered memory and unknown pointers") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;
   std::vector<char> host(4096);
   PTXGEN_OK(driver.mem_host_register(host.data(), host.size(), 0));
   PTXGEN_CHECK_RESULT(driver.mem_host_register(host.data() + 5, 10, 0),
                       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-  CUdeviceptr address = 0;
-  PTXGEN_CHECK_RESULT(driver.mem_host_get_device_pointer(&address, host.data(), 0),
-                      CUDA_ERROR_NOT_SUPPORTED);
-  CHECK_THAT(fixture.log, Catch::Contains("use memory of cuMemHostAlloc"));
   PTXGEN_OK(driver.mem_host_unregister(host.data()));
   PTXGEN_CHECK_RESULT(driver.mem_host_unregister(host.data()),
                       CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-  PTXGEN_CHECK_RESULT(driver.mem_alloc_managed(&address, 64, 1), CUDA_ERROR_NOT_SUPPORTED);
   const CUdeviceptr device = fixture.allocate(64);
   int ordinal = -1;
   PTXGEN_OK(driver.pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, device));
@@ -402,6 +397,117 @@ TEST_CASE("registered memory, managed memory and unknown pointers") {
   PTXGEN_OK(driver.pointer_get_attributes(2, wanted, data, device + 3));
   CHECK(type == CU_MEMORYTYPE_DEVICE);
   CHECK(owner == fixture.context);
+}
+
+TEST_CASE("registered memory has a device pointer whose writes the host sees") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  std::size_t before = 0;
+  std::size_t total = 0;
+  PTXGEN_OK(driver.mem_get_info(&before, &total));
+  std::vector<unsigned char> host(1000, 1);
+  CUdeviceptr device = 0;
+  PTXGEN_CHECK_RESULT(driver.mem_host_get_device_pointer(&device, host.data(), 0),
+                      CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.mem_host_register(host.data(), host.size(), kMemHostAllocDeviceMap));
+  PTXGEN_OK(driver.mem_host_get_device_pointer(&device, host.data() + 100, 0));
+  PTXGEN_OK(driver.memset_d8_async(device, 7, 50, nullptr));
+  PTXGEN_OK(driver.ctx_synchronize());
+  CHECK(host[99] == 1);
+  CHECK(host[100] == 7);
+  CHECK(host[149] == 7);
+  CHECK(host[150] == 1);
+  // What the host writes is there for the next operation, and is not undone by it.
+  host[120] = 9;
+  host[10] = 3;
+  const CUdeviceptr copy = fixture.allocate(50);
+  PTXGEN_OK(driver.memcpy_within_device(copy, device, 50));
+  CHECK(fixture.bytes_of(copy, 50)[20] == 9);
+  CHECK(host[10] == 3);
+  PTXGEN_CHECK_RESULT(driver.memset_d8_async(device, 0, 901, nullptr), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.mem_free(device - 100), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.mem_free_host(host.data()), CUDA_ERROR_INVALID_VALUE);
+  unsigned type = 0;
+  PTXGEN_OK(driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device));
+  CHECK(type == CU_MEMORYTYPE_HOST);
+  CUdeviceptr found = 0;
+  const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(&host[100]));
+  PTXGEN_OK(driver.pointer_get_attribute(&found, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address));
+  CHECK(found == device);
+  PTXGEN_OK(driver.mem_host_unregister(host.data()));
+  PTXGEN_CHECK_RESULT(driver.memset_d8_async(device, 0, 1, nullptr), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.mem_free(copy));
+  std::size_t now = 0;
+  PTXGEN_OK(driver.mem_get_info(&now, &total));
+  CHECK(now == before);
+}
+
+TEST_CASE("managed memory has one address for the host and for kernels") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  CUdeviceptr address = 0;
+  PTXGEN_CHECK_RESULT(driver.mem_alloc_managed(&address, 64, 3), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.mem_alloc_managed(&address, 0, 1), CUDA_ERROR_INVALID_VALUE);
+  void* pinned = nullptr;
+  CUdeviceptr mapped = 0;
+  PTXGEN_OK(driver.mem_host_alloc(&pinned, 64, 0));
+  PTXGEN_OK(driver.mem_host_get_device_pointer(&mapped, pinned, 0));
+  if (mapped != reinterpret_cast<std::uintptr_t>(pinned)) {
+    PTXGEN_CHECK_RESULT(driver.mem_alloc_managed(&address, 64, 1), CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_THAT(fixture.log, Catch::Contains("cuMemAllocManaged: managed memory needs one address"));
+    return;
+  }
+  PTXGEN_OK(driver.mem_alloc_managed(&address, 64, CU_MEM_ATTACH_GLOBAL));
+  auto* const host = reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(address));
+  host[5] = 200;
+  CHECK(fixture.bytes_of(address, 64)[5] == 200);
+  PTXGEN_OK(driver.memset_d8_async(address, 3, 64, nullptr));
+  PTXGEN_OK(driver.ctx_synchronize());
+  CHECK(host[63] == 3);
+  int managed = 0;
+  PTXGEN_OK(driver.pointer_get_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address + 9));
+  CHECK(managed == 1);
+  const CUmemLocation device{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  PTXGEN_OK(driver.mem_advise(address, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+  PTXGEN_OK(driver.mem_prefetch_async(address, 64, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, nullptr));
+  PTXGEN_OK(driver.stream_attach_mem_async(nullptr, address, 0, CU_MEM_ATTACH_SINGLE));
+  PTXGEN_CHECK_RESULT(
+      driver.mem_prefetch_async(address, 64, {CU_MEM_LOCATION_TYPE_DEVICE, 99}, 0, nullptr),
+      CUDA_ERROR_INVALID_DEVICE);
+  PTXGEN_CHECK_RESULT(driver.mem_advise(address, 65, CU_MEM_ADVISE_SET_READ_MOSTLY, device),
+                      CUDA_ERROR_INVALID_VALUE);
+  const CUdeviceptr plain = fixture.allocate(64);
+  PTXGEN_CHECK_RESULT(driver.mem_advise(plain, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device),
+                      CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(fixture.log, Catch::Contains("is not managed; allocate it with cuMemAllocManaged"));
+  PTXGEN_OK(driver.mem_free(address));
+  PTXGEN_OK(driver.mem_free(plain));
+}
+
+TEST_CASE("fills of rows in all widths") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  const CUdeviceptr rows = fixture.allocate(4 * 64);
+  PTXGEN_OK(driver.memset_d8(rows, 0, 4 * 64));
+  PTXGEN_OK(driver.memset_2d_d32(rows, 64, 0x01020304, 2, 4));
+  PTXGEN_OK(driver.memset_2d_d16_async(rows + 16, 64, 0x0506, 3, 3, nullptr));
+  PTXGEN_OK(driver.memset_2d_d8_async(rows + 32, 64, 9, 1, 2, nullptr));
+  PTXGEN_OK(driver.memset_2d_d32_async(rows + 40, 64, 0x0a0b0c0d, 1, 1, nullptr));
+  PTXGEN_OK(driver.memset_2d_d16(rows + 48, 64, 0x0e0f, 1, 4));
+  const std::vector<unsigned char> bytes = fixture.bytes_of(rows, 4 * 64);
+  REQUIRE(bytes.size() == 4 * 64);
+  CHECK(bytes[3 * 64 + 7] == 1);
+  CHECK(bytes[3 * 64 + 8] == 0);
+  CHECK(bytes[2 * 64 + 21] == 5);
+  CHECK(bytes[3 * 64 + 21] == 0);
+  CHECK(bytes[1 * 64 + 32] == 9);
+  CHECK(bytes[2 * 64 + 32] == 0);
+  CHECK(bytes[40] == 0x0d);
+  CHECK(bytes[64 + 40] == 0);
+  CHECK(bytes[3 * 64 + 49] == 0x0e);
+  PTXGEN_CHECK_RESULT(driver.memset_2d_d32(rows + 2, 64, 0, 1, 2), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.memset_2d_d16(rows, 2, 0, 2, 2), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.mem_free(rows));
 }
 
 TEST_CASE("limits are kept") {

@@ -2,7 +2,8 @@
 # tests/driver/exports_test.py - what the stand-in for libcuda shows to programs
 """Exactly the symbols of functions.def, of the stand-in's own .def files and the marker are exported,
 nothing of ours or of the C++ library; libc is all that it needs; soname and links are those of a
-driver. Where a toolkit is installed: no symbol of its stub library is missing."""
+driver. Where a toolkit is installed: no symbol of its stub library is missing. The same for both
+versions of libcudart, whose symbols have the version that programs ask for."""
 import argparse
 import re
 import subprocess
@@ -33,7 +34,7 @@ expected |= {symbol + suffix for symbol, suffix in
 expected |= set(rows(own + "same.def", r"PTXGEN_SAME\((cu\w+),"))
 expected |= set(rows(own + "older.def", r"PTXGEN_OLDER\((cu\w+),"))
 expected |= set(rows(own + "refused.def", r"PTXGEN_REFUSED\((cu\w+)\)"))
-expected.add("ptxgen_emulated_driver")
+expected |= {"ptxgen_emulated_driver", "ptxgen_driver_log"}
 
 
 def tool(*command):
@@ -63,6 +64,39 @@ if strange := {name for name in needed if not allowed.fullmatch(name)}:
     failed.append(f"it needs {sorted(strange)}")
 if not library.is_symlink() or not (library.parent / "libcuda.so").exists():
     failed.append("libcuda.so or the file with a version is missing")
+
+
+def symbols_of_runtime(major):
+    """What libcudart of one version exports: the rows of its .def files and those written by hand."""
+    folder = "src/driver/cudart/"
+    by_hand = "".join((source / folder / name).read_text() for name in ("devices.cpp", "registry.cpp"))
+    found = set(re.findall(r"^[\w* ]+ ((?:__)?cuda\w+)\(", by_hand.split('extern "C"', 1)[1], re.M))
+    for part in ("", f"_{major}"):
+        found |= set(rows(f"{folder}functions{part}.def", r"PTXGEN_CUDART_FUNCTION\((cuda\w+),"))
+        found |= {symbol + suffix for symbol, suffix in
+                  rows(f"{folder}per_thread{part}.def", r"PTXGEN_PER_THREAD\((\w+), (_\w+)\)")}
+        found |= set(rows(f"{folder}refused{part}.def", r"PTXGEN_REFUSED\(((?:__)?cuda\w+)\)"))
+    return found
+
+
+for major in ("12", "13"):
+    runtime = Path(options.standin) / f"libcudart.so.{major}"
+    version = f"libcudart.so.{major}"
+    found = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", runtime).splitlines()}
+    wanted = {f"{symbol}@@{version}" for symbol in symbols_of_runtime(major)}
+    found.discard(version)
+    if found != wanted:
+        failed.append(f"{version}: missing {sorted(wanted - found)}, not expected "
+                      f"{sorted(found - wanted)[:20]}")
+    dynamic = tool("readelf", "-d", runtime)
+    if f"Library soname: [{version}]" not in dynamic:
+        failed.append(f"the soname is not {version}:\n{dynamic}")
+    needed_of_runtime = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+    if strange := {name for name in needed_of_runtime
+                   if not re.fullmatch(r"lib(cuda|c|m|dl|pthread)\.so\.\d+|ld-linux.*", name)}:
+        failed.append(f"{version} needs {sorted(strange)}")
+    if "libcuda.so.1" not in needed_of_runtime:
+        failed.append(f"{version} does not need libcuda.so.1")
 for line in failed:
     print("FAILED: " + line)
 print(f"{len(symbols)} symbols, needs {sorted(needed)}")

@@ -105,6 +105,28 @@ TEST_CASE("libraries: a kernel is launched as a function") {
   CHECK(api.library_unload(library) == CUDA_SUCCESS);
 }
 
+TEST_CASE("libraries: a managed variable is read at its address by the host") {
+  EmulatedContext gpu;
+  const Table& api = gpu.api;
+  CUlibrary library = load(api, ptx_module(R"(
+.visible .global .attribute(.managed) .align 4 .u32 seen = 3;
+.visible .global .u32 unseen = 4;
+)"));
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  CHECK(api.library_get_managed(&address, &bytes, library, "unseen") == CUDA_ERROR_NOT_FOUND);
+  const CUresult result = api.library_get_managed(&address, &bytes, library, "seen");
+  if (result == CUDA_ERROR_NOT_SUPPORTED) {
+    CHECK_THAT(gpu.log(),
+               Contains("managed memory needs one address for the host and for kernels"));
+  } else {
+    REQUIRE(result == CUDA_SUCCESS);
+    CHECK(bytes == 4);
+    CHECK(*reinterpret_cast<const unsigned*>(static_cast<std::uintptr_t>(address)) == 3);
+  }
+  CHECK(api.library_unload(library) == CUDA_SUCCESS);
+}
+
 TEST_CASE("libraries: every context has a module of its own") {
   EmulatedContext gpu;
   const Table& api = gpu.api;

@@ -180,6 +180,13 @@ Fill filling(CUdeviceptr to, std::uint32_t value, std::uint32_t element_bytes, s
   return fill;
 }
 
+CUresult fill_rows(const char* call, Fill fill, std::size_t pitch, std::size_t height,
+                   CUstream stream = nullptr, bool now = true) {
+  fill.height = height;
+  fill.pitch = pitch;
+  return fill_with(call, fill, stream, now);
+}
+
 }  // namespace
 
 CUresult check_copy(CUctx_st& context, const char* call, Copy& copy) {
@@ -327,10 +334,30 @@ CUresult memset_d32_async(CUdeviceptr to, unsigned value, std::size_t count, CUs
 }
 CUresult memset_2d_d8(CUdeviceptr to, std::size_t dst_pitch, unsigned char value, std::size_t width,
                       std::size_t height) {
-  Fill fill = filling(to, value, 1, width);
-  fill.height = height;
-  fill.pitch = dst_pitch;
-  return fill_with("cuMemsetD2D8", fill, nullptr, true);
+  return fill_rows("cuMemsetD2D8", filling(to, value, 1, width), dst_pitch, height);
+}
+CUresult memset_2d_d16(CUdeviceptr to, std::size_t dst_pitch, unsigned short value,
+                       std::size_t width, std::size_t height) {
+  return fill_rows("cuMemsetD2D16", filling(to, value, 2, width), dst_pitch, height);
+}
+CUresult memset_2d_d32(CUdeviceptr to, std::size_t dst_pitch, unsigned value, std::size_t width,
+                       std::size_t height) {
+  return fill_rows("cuMemsetD2D32", filling(to, value, 4, width), dst_pitch, height);
+}
+CUresult memset_2d_d8_async(CUdeviceptr to, std::size_t dst_pitch, unsigned char value,
+                            std::size_t width, std::size_t height, CUstream stream) {
+  return fill_rows("cuMemsetD2D8Async", filling(to, value, 1, width), dst_pitch, height, stream,
+                   false);
+}
+CUresult memset_2d_d16_async(CUdeviceptr to, std::size_t dst_pitch, unsigned short value,
+                             std::size_t width, std::size_t height, CUstream stream) {
+  return fill_rows("cuMemsetD2D16Async", filling(to, value, 2, width), dst_pitch, height, stream,
+                   false);
+}
+CUresult memset_2d_d32_async(CUdeviceptr to, std::size_t dst_pitch, unsigned value,
+                             std::size_t width, std::size_t height, CUstream stream) {
+  return fill_rows("cuMemsetD2D32Async", filling(to, value, 4, width), dst_pitch, height, stream,
+                   false);
 }
 
 }  // namespace entries

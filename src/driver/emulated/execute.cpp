@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/state.hpp"
 #include "emulator/state/address_space.hpp"
 #include "ptxgen/driver/table.hpp"
@@ -196,6 +197,11 @@ void run_host_function(const HostCall& call, CUresult status) {
 
 CUresult execute(CUcontext context, const Operation& operation) {
   try {
+    const bool on_memory = std::holds_alternative<KernelLaunch>(operation) ||
+                           std::holds_alternative<Copy>(operation) ||
+                           std::holds_alternative<Fill>(operation);
+    if (!on_memory) return std::visit(Executing{context}, operation);
+    const Mirroring mirroring(*context);
     return std::visit(Executing{context}, operation);
   } catch (...) {
     const CUresult result = result_of_exception();

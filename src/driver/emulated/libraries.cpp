@@ -6,6 +6,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
+#include "driver/emulated/memory.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 #include "support/temporary_directory.hpp"
@@ -288,14 +289,19 @@ CUresult library_get_global(CUdeviceptr* address, std::size_t* bytes, CUlibrary 
       library, [&](CUmodule module) { return module_get_global(address, bytes, module, name); });
 }
 
-/// No PTX here has managed variables.
 CUresult library_get_managed(CUdeviceptr* address, std::size_t* bytes, CUlibrary handle,
                              const char* name) {
-  return with_library(handle, [&](const CUlib_st&) {
-    if (name == nullptr || (address == nullptr && bytes == nullptr)) {
-      return CUDA_ERROR_INVALID_VALUE;
+  return with_module(handle, [&](CUmodule module) -> CUresult {
+    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const ptx::Module& parsed = module->program.module();
+    const bool managed = std::ranges::any_of(parsed.variables, [&](const ptx::Variable& one) {
+      return one.managed && parsed.text(one.name) == name;
+    });
+    if (!managed) return CUDA_ERROR_NOT_FOUND;
+    if (!is_unified(*module->context)) {
+      return refuse(CUDA_ERROR_NOT_SUPPORTED, no_managed_memory("cuLibraryGetManaged"));
     }
-    return CUDA_ERROR_NOT_FOUND;
+    return module_get_global(address, bytes, module, name);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/host_view.hpp"
+#include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/pools.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
@@ -85,6 +86,48 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   return CUDA_SUCCESS;
 }
 
+CUresult allocate_managed(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes) {
+  if (!is_unified(context)) {
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, no_managed_memory("cuMemAllocManaged"));
+  }
+  if (const CUresult result = allocate(context, address, bytes)) return result;
+  const std::lock_guard memory_lock(context.memory_mutex);
+  // The emulator does not see writes of the host: all of it counts as initialised.
+  context.memory.space().mark(*address, bytes);
+  const std::lock_guard lock(context.mutex);
+  context.blocks.at(*address).managed = true;
+  return CUDA_SUCCESS;
+}
+
+/// The address for kernels of registered memory, which gets a mirror when it is first asked for.
+CUresult mirror(CUctx_st& context, std::uintptr_t memory, CUdeviceptr* address) {
+  const std::lock_guard mirror_lock(context.mirror_mutex);
+  std::uintptr_t start = 0;
+  CUctx_st::Registration found;
+  {
+    const std::lock_guard lock(context.mutex);
+    const auto registration = holding(context.registered, memory);
+    if (registration == context.registered.end()) return CUDA_ERROR_INVALID_VALUE;
+    start = registration->first;
+    found = registration->second;
+  }
+  if (found.device == 0) {
+    if (const CUresult result = allocate(context, &found.device, found.bytes)) return result;
+    auto* const host = reinterpret_cast<std::byte*>(start);
+    {
+      const std::lock_guard lock(context.mutex);
+      CUctx_st::Block& block = context.blocks.at(found.device);
+      block.host = host;
+      block.flags = found.flags;
+      context.pinned_bytes += found.bytes;
+      context.registered.at(start).device = found.device;
+    }
+    add_mirror(context, host, found.device, found.bytes);
+  }
+  *address = found.device + (memory - start);
+  return CUDA_SUCCESS;
+}
+
 /// Removes the block from the API's allocations; false if none begins there.
 bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block& taken) {
   const std::lock_guard lock(context.mutex);
@@ -118,6 +161,18 @@ std::string at(CUdeviceptr address) {
 
 bool is_device_address(const CUctx_st& context, std::uint64_t address) {
   return address - emulator::kGlobalBase < context.memory.space().reserved_bytes();
+}
+
+bool is_unified(const CUctx_st& context) {
+  return number(context.memory.space().host(emulator::kGlobalBase)) == emulator::kGlobalBase;
+}
+
+std::string no_managed_memory(const char* call) {
+  return format_text(
+      "{}: managed memory needs one address for the host and for kernels, and this context has "
+      "two, because the range of addresses is taken (by another context or a sanitizer); use "
+      "cuMemHostAlloc and cuMemHostGetDevicePointer",
+      call);
 }
 
 bool is_pinned(CUctx_st& context, std::uint64_t address) {
@@ -216,6 +271,7 @@ struct Pointer {
   std::uint64_t start = 0;
   std::uint64_t bytes = 0;
   std::shared_ptr<PoolShare> share;
+  bool managed = false;
 };
 
 /// False if the address is unknown to the driver.
@@ -233,6 +289,8 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
     if (block == context.blocks.end()) return true;
     found.id = block->second.id;
     found.share = block->second.share;
+    found.managed = block->second.managed;
+    if (found.managed) found.host = address;
     if (block->second.host == nullptr) return true;
     found.type = CU_MEMORYTYPE_HOST;
     found.host = number(block->second.host) + (address - extent.start);
@@ -250,6 +308,9 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
   if (registration == context.registered.end()) return false;
   found.start = registration->first;
   found.bytes = registration->second.bytes;
+  if (registration->second.device != 0) {
+    found.device = registration->second.device + (address - found.start);
+  }
   return true;
 }
 
@@ -276,7 +337,7 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put(data, pointer.id);
       break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      put(data, int{0});
+      put(data, int{pointer.managed});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       put(data, pointer.context->device);
@@ -354,6 +415,23 @@ CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* ad
     if (const CUresult result = take_share(pool, context->device, bytes, share)) return result;
     return allocate(*context, address, bytes, std::move(share));
   });
+}
+
+/// CUDA_ERROR_INVALID_VALUE with a line in the log unless the bytes are managed memory.
+CUresult check_managed(CUctx_st& context, const char* call, CUdeviceptr address,
+                       std::uint64_t bytes) {
+  if (const CUresult result = check_range(context, call, address, bytes)) return result;
+  Pointer pointer;
+  if (find_pointer(context, address, pointer) && pointer.managed) return CUDA_SUCCESS;
+  return refuse(CUDA_ERROR_INVALID_VALUE,
+                format_text("{}: the memory at {} is not managed; allocate it with "
+                            "cuMemAllocManaged",
+                            call, at(address)));
+}
+
+bool is_location(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         (location.type == CU_MEM_LOCATION_TYPE_DEVICE && gpu_of(location.id) != nullptr);
 }
 
 CUresult host_alloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -445,10 +523,7 @@ CUresult mem_host_get_device_pointer(CUdeviceptr* address, void* memory, unsigne
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    return refuse(
-        CUDA_ERROR_NOT_SUPPORTED,
-        "cuMemHostGetDevicePointer: emulated kernels cannot access registered memory; use "
-        "memory of cuMemHostAlloc");
+    return mirror(context, number(memory), address);
   });
 }
 
@@ -485,25 +560,73 @@ CUresult mem_host_register(void* memory, std::size_t bytes, unsigned flags) {
 CUresult mem_host_unregister(void* memory) {
   return with_context([&](CUctx_st& context) {
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUdeviceptr device = 0;
     {
+      const std::lock_guard mirror_lock(context.mirror_mutex);
       const std::lock_guard lock(context.mutex);
-      if (context.registered.erase(number(memory)) == 0) {
-        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-      }
+      const auto found = context.registered.find(number(memory));
+      if (found == context.registered.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      device = found->second.device;
+      context.registered.erase(found);
     }
-    return wait_for_all(&context);
+    const CUresult result = wait_for_all(&context);
+    CUctx_st::Block block;
+    if (!remove_mirror(context, static_cast<std::byte*>(memory)) ||
+        !take_out(context, device, true, block)) {
+      return result;
+    }
+    return release(context, block);
   });
 }
 
 CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
-  return with_context([&](CUctx_st&) -> CUresult {
-    if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) {
+  return changing_memory([&](CUctx_st& context) -> CUresult {
+    if (address == nullptr || bytes == 0 ||
+        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuMemAllocManaged: the emulated driver does not support managed memory; use "
-                  "cuMemAlloc and "
-                  "copies, or cuMemHostAlloc, whose memory kernels can access");
+    return allocate_managed(context, address, bytes);
+  });
+}
+
+/// Managed memory has one place, so advice and prefetches are checked and change nothing.
+CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
+                    CUmemLocation location) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const bool about_reads =
+        advice == CU_MEM_ADVISE_SET_READ_MOSTLY || advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY;
+    if (!about_reads && !is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
+    return check_managed(context, "cuMemAdvise", address, bytes);
+  });
+}
+
+CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocation location,
+                            unsigned flags, CUstream handle) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream)) return result;
+    if (flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
+    if (const CUresult result = not_in_capture(stream)) return result;
+    return check_managed(context, "cuMemPrefetchAsync", address, bytes);
+  });
+}
+
+CUresult stream_attach_mem_async(CUstream handle, CUdeviceptr address, std::size_t bytes,
+                                 unsigned flags) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream)) return result;
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+        flags != CU_MEM_ATTACH_SINGLE) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (const CUresult result = not_in_capture(stream)) return result;
+    return check_managed(context, "cuStreamAttachMemAsync", address,
+                         std::max<std::size_t>(bytes, 1));
   });
 }
 

@@ -8,6 +8,10 @@ namespace ptxgen::inline v0::driver::emulated {
 /// Whether a number is an address of the emulated device, allocated or not. Host addresses never
 /// are: the device's range lies where no system maps memory.
 [[nodiscard]] bool is_device_address(const CUctx_st& context, std::uint64_t address);
+/// Whether device memory has one address for the host and for kernels, which managed memory needs.
+[[nodiscard]] bool is_unified(const CUctx_st& context);
+/// The message for a call about managed memory where it is not.
+[[nodiscard]] std::string no_managed_memory(const char* call);
 /// Whether a host address is in pinned or registered memory.
 [[nodiscard]] bool is_pinned(CUctx_st& context, std::uint64_t address);
 /// The allocation or module variable that holds a device address; 0 bytes if none does.

@@ -35,8 +35,9 @@ struct Registry {
   std::unordered_map<CUcontext, std::unordered_set<CUmodule>> modules;
 };
 Registry& registry() {
-  static Registry made;
-  return made;
+  // Never destroyed: the CUDA runtime unloads a program's modules while the process ends.
+  static Registry* const the_registry = new Registry;
+  return *the_registry;
 }
 
 int registers_of(const emulator::Program& program, const emulator::Program::Kernel& kernel,

@@ -191,14 +191,24 @@ struct CUctx_st {
     unsigned flags = 0;         ///< of cuMemHostAlloc
     std::uint64_t id = 0;
     std::shared_ptr<emulated::PoolShare> share;  ///< stream-ordered memory: of its pool
+    bool managed = false;  ///< cuMemAllocManaged: the host uses the device address
   };
   std::map<CUdeviceptr, Block> blocks;
   std::map<std::uintptr_t, CUdeviceptr> pinned;  ///< host address -> block
   struct Registration {
     std::uint64_t bytes = 0;
     unsigned flags = 0;
+    CUdeviceptr device = 0;  ///< of its mirror, if its device pointer was asked for
   };
   std::map<std::uintptr_t, Registration> registered;  ///< cuMemHostRegister
+  struct Mirror {
+    std::byte* host = nullptr;
+    CUdeviceptr device = 0;
+    std::vector<std::byte> before;  ///< its bytes before the operation in progress
+  };
+  std::vector<Mirror> mirrors;  ///< mirrors.hpp; guarded by `memory_mutex`
+  std::mutex mirror_mutex;      ///< before all others: while a registration gets a mirror or ends
+  std::atomic<bool> mirrored{false};
   std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 

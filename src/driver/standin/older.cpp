@@ -36,11 +36,19 @@ CUresult refuse_tables() noexcept {
   try {
     return emulated::refuse(
         CUDA_ERROR_NOT_SUPPORTED,
-        "cuGetExportTable: the emulated driver does not have the private tables that the CUDA "
-        "runtime needs; programs on the runtime API are not supported");
+        "cuGetExportTable: the emulated driver does not have the private tables that NVIDIA's CUDA "
+        "runtime needs; link the program with 'nvcc -cudart shared', and the runtime beside this "
+        "driver (libcudart.so.12 and .13) is used instead");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
+}
+
+/// A device as a place for memory; CU_DEVICE_CPU is the host.
+CUmemLocation location_of(CUdevice device) {
+  constexpr CUdevice kHost = -1;
+  return device == kHost ? CUmemLocation{CU_MEM_LOCATION_TYPE_HOST, 0}
+                         : CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, device};
 }
 
 /// Result of calls that only need a context.
@@ -125,6 +133,15 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
   return table().graph_exec_kernel_node_set_params(executable, node, &newer);
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr address, std::size_t bytes, CUdevice device,
+                            CUstream stream) {
+  return table().mem_prefetch_async(address, bytes, location_of(device), 0, stream);
+}
+
+CUresult cuMemAdvise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice device) {
+  return table().mem_advise(address, bytes, advice, location_of(device));
 }
 
 CUresult cuGetExportTable(const void** export_table, const CUuuid* id) {

@@ -7,13 +7,16 @@
 namespace ptxgen::inline v0::driver {
 namespace {
 
-CUresult refuse(const char* symbol) noexcept {
+void log(CUlogLevel level, const std::string& text) {
   // Decides where the log goes.
   int version = 0;
   (void)standin::table().driver_get_version(&version);
+  emulated::log(level, text);
+}
+
+CUresult refuse(const char* symbol) noexcept {
   try {
-    emulated::log(CU_LOG_LEVEL_ERROR,
-                  std::string(symbol) + ": the emulated driver has no such function");
+    log(CU_LOG_LEVEL_ERROR, std::string(symbol) + ": the emulated driver has no such function");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -28,6 +31,16 @@ extern "C" {
   CUresult symbol();           \
   CUresult symbol() { return refuse(#symbol); }
 #include "driver/standin/refused.def"
+
+/// For the CUDA runtime beside this library (src/driver/cudart): a line in the driver's log.
+void ptxgen_driver_log(CUlogLevel level, const char* text);
+void ptxgen_driver_log(CUlogLevel level, const char* text) {
+  try {
+    log(level, text);
+  } catch (...) {
+    // There is no memory for the line.
+  }
+}
 }
 
 }  // namespace ptxgen::inline v0::driver

@@ -6,6 +6,7 @@ part `c`        stranger.c against cuda.h, linked to the toolkit's stub and to o
 part `threads`  the same built for per-thread default streams
 part `images`   fat binaries and cubins made by nvcc
 part `python`   stranger.py, which needs no toolkit
+part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
 part `strict`   strict.py with and without PTXGEN_STRICT
 
@@ -19,7 +20,8 @@ import sys
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["c", "threads", "images", "python", "settings", "strict"])
+parser.add_argument("part", choices=["c", "threads", "images", "python", "runtime", "settings",
+                                       "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
 options = parser.parse_args()
@@ -148,6 +150,16 @@ def part_python():
     check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
 
 
+def part_runtime():
+    for major in ("12", "13"):
+        done = on_standin(sys.executable, here / "runtime.py", major)
+        print(done.stdout, end="")
+        check(done.stdout.endswith("passed\n"), "runtime.py does not finish")
+        for words in ("cudaMemcpy: the destination is device memory, and the direction of the copy "
+                      "calls it host memory", "cudaMallocArray: the emulated CUDA runtime has no such"):
+            check(words in done.stderr, f"{words!r} is not in the log:\n{done.stderr}")
+
+
 SMALL = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -201,4 +213,4 @@ def part_strict():
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
- "settings": part_settings, "strict": part_strict}[options.part]()
+ "runtime": part_runtime, "settings": part_settings, "strict": part_strict}[options.part]()

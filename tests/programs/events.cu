@@ -1,0 +1,33 @@
+// tests/programs/events.cu - times between events
+#include "check.cuh"
+
+__global__ void spin(int* out, int turns) {
+  int x = 1;
+  for (int i = 0; i < turns; ++i) x = x * 5 + 1;
+  *out = x;
+}
+
+int main() {
+  cudaEvent_t begin, end, silent;
+  CUDA(cudaEventCreate(&begin));
+  CUDA(cudaEventCreate(&end));
+  CUDA(cudaEventCreateWithFlags(&silent, cudaEventDisableTiming));
+  int* out;
+  CUDA(cudaMalloc(&out, sizeof(int)));
+  CUDA(cudaEventRecord(begin));
+  spin<<<1, 1>>>(out, 1000);
+  CUDA(cudaEventRecord(end));
+  CUDA(cudaEventSynchronize(end));
+  CUDA(cudaEventQuery(end));
+  float milliseconds = -1;
+  CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
+  CHECK(milliseconds >= 0);
+  CUDA(cudaEventRecord(silent));
+  CUDA(cudaEventSynchronize(silent));
+  FAILS(cudaEventElapsedTime(&milliseconds, begin, silent), cudaErrorInvalidResourceHandle);
+  CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+  CUDA(cudaEventDestroy(begin));
+  CUDA(cudaEventDestroy(end));
+  CUDA(cudaEventDestroy(silent));
+  std::puts("ok");
+}

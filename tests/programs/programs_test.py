@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# tests/programs/programs_test.py - builds CUDA programs with nvcc, runs them on the stand-ins
+"""The programs know the CUDA toolkit only; what lets them run here is LD_LIBRARY_PATH alone.
+
+part `some`    a few programs, of every part of the runtime API
+part `all`     every program of this folder, without options of the compiler other than the runtime's
+part `static`  a program with the static runtime, nvcc's default, which is refused
+part `images`  compressed PTX, PTX beside machine code, machine code alone; per-thread streams
+
+With PTXGEN_TEST_FULL `some` is skipped and `all` runs; else the other way round. Exit status 77 and
+a line SKIP where nvcc is missing."""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("part", choices=["some", "all", "static", "images"])
+parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
+parser.add_argument("--work", required=True)
+parser.add_argument("--only", default="", help="programs whose name has this")
+options = parser.parse_args()
+here = Path(__file__).parent
+standin = Path(options.standin)
+work = Path(options.work)
+work.mkdir(parents=True, exist_ok=True)
+
+SOME = ("vector_add", "managed_saxpy", "graph_nodes", "symbols", "errors", "cooperative")
+# Programs of several files, and what else the compiler is told.
+FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
+         "driver_and_runtime": ["-lcuda"],
+         "warp_functions": ["-arch=sm_80"],
+         "half": ["-arch=sm_80"],
+         "launch_attributes": ["-arch=sm_90"]}
+PRINTED = {"printf": "thread 100: has  0.00 abcdef0123 x\nthread 101: has  1.50 abcdef0123 x\n"
+                     "thread 102: has  3.00 abcdef0123 x\nok\n"}
+LOGGED = {"cooperative": "a cooperative grid of 100000 blocks",
+          "device_assert": "positive",
+          "dynamic_shared": "60000 bytes of dynamic shared memory; it may have 49152",
+          "launch_attributes": r"a grid of \(0,1,1\) blocks",
+          "illegal_address": "write",
+          "texture_refused": "cudaMallocArray: the emulated CUDA runtime has no such function",
+          "errors": "the destination is device memory|the source is device memory"}
+
+
+def skip(reason):
+    print("SKIP: " + reason)
+    sys.exit(77)
+
+
+def find_nvcc():
+    roots = [os.environ.get(name) for name in ("PTXGEN_CUDA_PATH", "CUDA_HOME", "CUDA_PATH")]
+    roots += ["/usr/local/cuda", here.parents[1] / "build/tools/nvcc/nvidia/cu13"]
+    for root in filter(None, roots):
+        nvcc = Path(root) / "bin/nvcc"
+        if nvcc.exists():
+            return str(nvcc)
+    return shutil.which("nvcc") or skip("no nvcc found (install a CUDA toolkit, set CUDA_HOME, or "
+                                        "run scripts/setup)")
+
+
+nvcc = find_nvcc()
+
+
+def run(*command, **settings):
+    """Runs a command where of our libraries only their folder is known."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("PTXGEN_", "CUDA_", "LD_"))}
+    environment.update(settings)
+    return subprocess.run(list(map(str, command)), env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+
+
+def build(name, *flags, program=None):
+    """The program, built like its users build it, or a line that says why not."""
+    program = work / (program or name)
+    done = run(nvcc, here / (name + ".cu"), *FLAGS.get(name, []), *flags, "-o", program)
+    return (program, "") if done.returncode == 0 else (None, done.stdout + done.stderr)
+
+
+def on_standin(program, **settings):
+    return run(program, LD_LIBRARY_PATH=str(standin), PTXGEN_EMULATED_PTX="9.9", **settings)
+
+
+def try_program(name):
+    program, problem = build(name, "-cudart", "shared")
+    if program is None:
+        return f"does not compile:\n{problem}"
+    try:
+        done = on_standin(program)
+    except subprocess.TimeoutExpired:
+        return "takes longer than 300 s"
+    if done.returncode != 0 or not done.stdout.endswith("ok\n"):
+        return f"ends with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    if name in PRINTED and done.stdout != PRINTED[name]:
+        return f"prints\n{done.stdout}"
+    if not re.search(LOGGED.get(name, ""), done.stderr):
+        return f"logs\n{done.stderr}"
+    if name not in LOGGED and "error" in done.stderr:
+        return f"has findings:\n{done.stderr}"
+    return ""
+
+
+def run_programs(names):
+    """Several at a time: most of the time goes into the compiler."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        results = dict(zip(names, pool.map(try_program, names)))
+    for name, problem in results.items():
+        print(f"{name}: {problem or 'ok'}")
+    wrong = [name for name, problem in results.items() if problem]
+    print(f"{len(results)} programs, {len(results) - len(wrong)} right")
+    sys.exit(f"FAILED: {', '.join(wrong)}" if wrong else 0)
+
+
+def check(condition, reason):
+    if not condition:
+        sys.exit("FAILED: " + reason)
+
+
+def part_some():
+    if os.environ.get("PTXGEN_TEST_FULL"):
+        skip("all programs run instead (PTXGEN_TEST_FULL)")
+    run_programs(SOME)
+
+
+def part_all():
+    if not os.environ.get("PTXGEN_TEST_FULL"):
+        skip("only with PTXGEN_TEST_FULL (scripts/test --full)")
+    names = sorted(path.stem for path in here.glob("*.cu") if path.stem != "separate_other")
+    check(len(names) >= 40, f"only {len(names)} programs found")
+    run_programs([name for name in names if options.only in name])
+
+
+def part_static():
+    program, problem = build("vector_add", program="vector_add_static")
+    check(program is not None, problem)
+    done = on_standin(program)
+    print(done.stdout + done.stderr, end="")
+    check(done.returncode == 1, "a program with the static runtime is not refused")
+    check("link the program with 'nvcc -cudart shared'" in done.stderr, "the log does not say why")
+
+
+def part_images():
+    ptx = "-gencode=arch=compute_80,code=compute_80"
+    for program, flags in (("packed", ["-Xfatbin=-compress-all", ptx]),
+                           ("newer", ["-gencode=arch=compute_120,code=sm_120", ptx]),
+                           ("thread_streams", ["-default-stream=per-thread", ptx])):
+        built, problem = build("streams", "-cudart", "shared", *flags, program=program)
+        check(built is not None, problem)
+        done = on_standin(built)
+        check(done.returncode == 0 and not done.stderr, f"{program}: {done.stdout}{done.stderr}")
+    symbols = run("nm", "-D", work / "thread_streams").stdout
+    check("cudaMemcpyAsync_ptsz" in symbols, "thread_streams does not use per-thread streams")
+    built, problem = build("vector_add", "-cudart", "shared", "-gencode=arch=compute_80,code=sm_80",
+                           program="machine_code")
+    check(built is not None, problem)
+    done = on_standin(built)
+    print(done.stdout + done.stderr, end="")
+    check("cudaErrorNoKernelImageForDevice" in done.stdout, "machine code is not refused")
+    check("add -gencode arch=" in done.stderr, "the log does not say what to do")
+
+
+{"some": part_some, "all": part_all, "static": part_static, "images": part_images}[options.part]()
