@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
                            add_verify,     add_parity,    add_bench,
                            add_plan,       add_predict,   add_decode_estimate,
                            add_gguf,       add_tokenize,  add_generate,
-                           add_perplexity, add_qa,        add_doctor,
+                           add_perplexity, add_coverage,  add_qa,        add_doctor,
                            add_manual,     add_completion}) {
       add(app, exit_code);
     }

@@ -34,6 +34,7 @@ void add_generate(CLI::App& app, int& exit_code);
 void add_gguf(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_parity(CLI::App& app, int& exit_code);
+void add_coverage(CLI::App& app, int& exit_code);
 void add_qa(CLI::App& app, int& exit_code);
 void add_perplexity(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);

@@ -154,6 +154,7 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   const std::vector<FindingEntry> entries = group_entries(launch, findings);
   const std::shared_ptr<LaunchListener> listener =
       launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
+  const ptx::Module& module = launch.function->owner->program.module();
   memory.unlock();  // who listens to the log or watches launches may wait for other threads
   if (!result.printed.empty()) {
     // Hardware keeps it until the next synchronisation; nothing can come in between here.
@@ -166,7 +167,8 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   log_findings(findings, entries, fault);
   const std::uint64_t number = launch.number != 0 ? launch.number : next_launch_number();
   report(context,
-         {request.kernel, launch.grid, launch.block, result, fault.code, number, findings, entries},
+         {request.kernel, launch.grid, launch.block, result, fault.code, number, findings, entries,
+          &module},
          listener.get());
   return fault.code;
 }

@@ -93,8 +93,6 @@ Outcome coalescing_speed(Fixture& fixture, const Line&) {
 constexpr std::string_view kFrames =
     "needs frames, `ptxgen step`, which the program does not have yet";
 constexpr std::string_view kPlaybooks = "needs playbooks, which the program does not have yet";
-constexpr std::string_view kCoverage =
-    "needs recorded coverage, which the program does not have yet";
 constexpr std::string_view kProfiles =
     "needs profiles of host spans with counters, which the "
     "program does not have yet";
@@ -110,11 +108,6 @@ constexpr Line kLines[] = {
      Means::Emulator},
     {"3.S3", Section::Playbooks, 5, "every mutant of the playbook is killed by a run", kPlaybooks,
      Means::Emulator},
-    {"4.C1", Section::Coverage, 5, "90 % of cells and of branch outcomes are executed", kCoverage,
-     Means::Emulator},
-    {"4.C2", Section::Coverage, 3, "the heat map has the recorder's counts", kCoverage,
-     Means::Emulator},
-    {"4.C3", Section::Coverage, 2, "all configurations are exercised", kCoverage, Means::Emulator},
     {"6.R1", Section::Profiles, 4, "the trace is nested and complete", kProfiles, Means::Emulator},
     {"6.R2", Section::Profiles, 3, "latency and throughput agree", kProfiles, Means::Emulator},
     {"6.R3", Section::Profiles, 3, "counts are those that were stored", kProfiles, Means::Emulator},
