@@ -291,9 +291,12 @@ void add(Coverage& to, KernelCoverage from) {
   if (same->blocks.size() != from.blocks.size() || same->edges.size() != from.edges.size() ||
       same->conditions.size() != from.conditions.size()) {
     throw Error(Stage::Io, "bad-coverage",
-                format_text("coverage of {}: {} and {} blocks of code with the hash {}; one of the "
-                            "files was changed, or is of another version; record it again",
-                            from.kernel, same->blocks.size(), from.blocks.size(), from.code));
+                format_text("coverage of {}: code {} has {} blocks, {} edges and {} conditions, or "
+                            "{}, {} and {}; one of the files was changed or is of another version; "
+                            "record it again",
+                            from.kernel, from.code, same->blocks.size(), same->edges.size(),
+                            same->conditions.size(), from.blocks.size(), from.edges.size(),
+                            from.conditions.size()));
   }
   for (CaseCounts& counts : from.cases) {
     const auto known = std::ranges::find(same->cases, counts.name, &CaseCounts::name);

@@ -74,6 +74,9 @@ Record read_record(const std::string& file) {
     for (const auto& [name, result] : json.at("results").items()) {
       record.results[name] = result.get<std::string>();
     }
+    for (const auto& [name, note] : json.value("notes", nlohmann::json::object()).items()) {
+      record.notes[name] = note.get<std::string>();
+    }
     for (const auto& [label, names] : json.at("labels").items()) {
       record.labels[label] = names.get<std::vector<std::string>>();
     }
