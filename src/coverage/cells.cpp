@@ -86,7 +86,7 @@ Grid grid_of(const CellMap& map, std::uint64_t max_rows, std::uint64_t max_colum
       field.covered += cell.accesses() != 0;
       ++field.all;
       field.sum.add(cell);
-      grid.most = std::max(grid.most, field.accesses);
+      grid.max_accesses = std::max(grid.max_accesses, field.accesses);
     }
   }
   return grid;
@@ -98,12 +98,11 @@ Colour colour_of(const Grid& grid, const Grid::Field& field) noexcept {
   constexpr Colour kFew{0xbe, 0xdc, 0xf5};
   constexpr Colour kMany{0x10, 0x3a, 0x70};
   const double share = std::log2(1.0 + static_cast<double>(field.accesses)) /
-                       std::log2(1.0 + static_cast<double>(grid.most));
+                       std::log2(1.0 + static_cast<double>(grid.max_accesses));
   const auto mixed = [&](std::uint8_t few, std::uint8_t many) {
     return static_cast<std::uint8_t>(std::lround(few + (many - few) * share));
   };
-  return {mixed(kFew.red, kMany.red), mixed(kFew.green, kMany.green),
-          mixed(kFew.blue, kMany.blue)};
+  return {mixed(kFew.red, kMany.red), mixed(kFew.green, kMany.green), mixed(kFew.blue, kMany.blue)};
 }
 
 }  // namespace ptxgen::coverage

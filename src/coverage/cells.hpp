@@ -61,8 +61,8 @@ struct Grid {
     std::uint32_t all = 0;      ///< cells
     Cell sum;
   };
-  std::vector<Field> fields;  ///< row-major
-  std::uint64_t most = 0;     ///< accesses of a field
+  std::vector<Field> fields;       ///< row-major
+  std::uint64_t max_accesses = 0;  ///< of a field
 };
 [[nodiscard]] Grid grid_of(const CellMap& map, std::uint64_t max_rows, std::uint64_t max_columns);
 

@@ -15,9 +15,7 @@ namespace {
 
 using emulator::LineCounters;
 
-bool is_instruction(const ptx::Instruction& s) {
-  return s.kind == ptx::StatementKind::Instruction;
-}
+bool is_instruction(const ptx::Instruction& s) { return s.kind == ptx::StatementKind::Instruction; }
 
 /// The counters of each statement of a function, null for those without. Several statements may
 /// share a line of the text; those that the emulator has not decoded, because nothing reaches them,
@@ -56,8 +54,8 @@ class StatementCounters {
   static bool matches(const ptx::Module& module, const ptx::Function& function, std::size_t i,
                       const LineCounters& line) {
     const bool alone = i + 1 == function.body.size() || function.body[i + 1].line != line.line;
-    return alone || ptx::print(module, function, function.body[i]).find(line.opcode) !=
-                        std::string::npos;
+    return alone ||
+           ptx::print(module, function, function.body[i]).find(line.opcode) != std::string::npos;
   }
 
   std::vector<const LineCounters*> all_;
@@ -345,8 +343,8 @@ std::vector<Missed> missed(const KernelCoverage& kernel, const CaseCounts& count
     const Block& block = kernel.blocks[b];
     if (executed(b) || block.text.empty()) continue;
     all.push_back({Missed::What::Block, block.line,
-                   format_text("lines {} to {} are never executed: {}", block.line,
-                               block.last_line, block.text)});
+                   format_text("lines {} to {} are never executed: {}", block.line, block.last_line,
+                               block.text)});
   }
   for (std::size_t i = 0; i < kernel.conditions.size(); ++i) {
     const Condition& condition = kernel.conditions[i];
@@ -362,17 +360,6 @@ std::vector<Missed> missed(const KernelCoverage& kernel, const CaseCounts& count
       note(Missed::What::NotTaken,
            condition.branch ? "the branch is always taken" : "the guard always holds");
     }
-  }
-  // Edges of a branch with a guard are its outcomes; those that fall through follow from blocks.
-  std::vector<std::size_t> successors(kernel.blocks.size());
-  for (const Edge& edge : kernel.edges) ++successors[edge.from];
-  for (std::size_t i = 0; i < kernel.edges.size(); ++i) {
-    const Edge& edge = kernel.edges[i];
-    if (!edge.counted || counts.edges[i] != 0 || successors[edge.from] < 3) continue;
-    if (!executed(edge.from) || edge.to == kExit) continue;
-    all.push_back({Missed::What::Edge, kernel.blocks[edge.from].last_line,
-                   format_text("the jump to line {} is never made",
-                               kernel.blocks[edge.to].line)});
   }
   std::ranges::stable_sort(all, {}, &Missed::line);
   return all;

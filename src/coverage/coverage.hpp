@@ -115,12 +115,13 @@ void merge(Coverage& to, const Coverage& from);
 
 /// Something that no case has executed.
 struct Missed {
-  enum class What : std::uint8_t { Block, Edge, Taken, NotTaken };
+  enum class What : std::uint8_t { Block, Taken, NotTaken };
   What what = What::Block;
   std::uint32_t line = 0;  ///< of the PTX
   std::string text;        ///< "the branch is never taken: @%p1 bra $L0;"
 };
-/// By line. Outcomes and edges in a block that is not executed are part of that block.
+/// By line. Outcomes in a block that is not executed are part of that block, and every edge follows
+/// from a block or an outcome.
 [[nodiscard]] std::vector<Missed> missed(const KernelCoverage& kernel, const CaseCounts& counts);
 
 /// The file format: one JSON document.

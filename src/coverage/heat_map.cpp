@@ -12,8 +12,9 @@ namespace {
 char character_of(const Grid& grid, const Grid::Field& field) {
   if (field.covered == 0) return '.';
   if (field.covered < field.all) return '-';
-  return static_cast<char>('0' + std::max<std::uint64_t>(
-                                     1, (9 * field.accesses + grid.most - 1) / grid.most));
+  return static_cast<char>(
+      '0' +
+      std::max<std::uint64_t>(1, (9 * field.accesses + grid.max_accesses - 1) / grid.max_accesses));
 }
 
 std::string range_text(std::uint64_t first, std::uint64_t last) {
@@ -25,8 +26,7 @@ std::string field_text(const CellMap& map, const Grid& grid, std::uint64_t row,
                        std::uint64_t column, const Grid::Field& field) {
   const std::uint64_t side = map.side * grid.cells;
   std::string text = format_text(
-      "rows {}, columns {}: ",
-      range_text(row * side, std::min(map.rows, (row + 1) * side) - 1),
+      "rows {}, columns {}: ", range_text(row * side, std::min(map.rows, (row + 1) * side) - 1),
       range_text(column * side, std::min(map.columns, (column + 1) * side) - 1));
   if (field.accesses == 0) return text + "no access";
   const Cell& sum = field.sum;
@@ -70,13 +70,13 @@ std::string heat_map_text(const CellMap& map) {
     line.insert(0, line.size() < 8 ? 8 - line.size() : 0, ' ');
     line += "  ";
     for (std::uint64_t column = 0; column < grid.columns; ++column) {
-      line += character_of(grid,
-                           grid.fields[static_cast<std::size_t>(row * grid.columns + column)]);
+      line +=
+          character_of(grid, grid.fields[static_cast<std::size_t>(row * grid.columns + column)]);
     }
     text += line + "\n";
   }
   return text + format_text(". no access   - only some of the cells   1 to 9: up to {}\n",
-                            count_text(grid.most, "access"));
+                            count_text(grid.max_accesses, "access"));
 }
 
 std::string heat_map_svg(const CellMap& map, std::string_view title) {
@@ -94,8 +94,7 @@ std::string heat_map_svg(const CellMap& map, std::string_view title) {
       map.covered(), map.cells.size());
   for (std::uint64_t row = 0; row < grid.rows; ++row) {
     for (std::uint64_t column = 0; column < grid.columns; ++column) {
-      const Grid::Field& field =
-          grid.fields[static_cast<std::size_t>(row * grid.columns + column)];
+      const Grid::Field& field = grid.fields[static_cast<std::size_t>(row * grid.columns + column)];
       const Colour colour = colour_of(grid, field);
       text += format_text(
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#{:02x}{:02x}{:02x}\" "
@@ -107,7 +106,7 @@ std::string heat_map_svg(const CellMap& map, std::string_view title) {
   return text + format_text(
                     "<text x=\"10\" y=\"{}\">red: no access; orange: only some of the cells; "
                     "blue: up to {}</text>\n</svg>\n",
-                    height - 6, count_text(grid.most, "access"));
+                    height - 6, count_text(grid.max_accesses, "access"));
 }
 
 }  // namespace ptxgen::coverage

@@ -37,9 +37,9 @@ Json json_of(const CellMap& map) {
 Json json_of(const CaseCounts& counts) {
   Json cells = Json::array();
   for (const CellMap& map : counts.cells) cells.push_back(json_of(map));
-  return {{"name", counts.name},       {"launches", counts.launches},
-          {"blocks", counts.blocks},   {"edges", counts.edges},
-          {"taken", counts.taken},     {"not_taken", counts.not_taken},
+  return {{"name", counts.name},      {"launches", counts.launches},
+          {"blocks", counts.blocks},  {"edges", counts.edges},
+          {"taken", counts.taken},    {"not_taken", counts.not_taken},
           {"cells", std::move(cells)}};
 }
 
@@ -126,10 +126,9 @@ class Reader {
     json.at("code").get_to(kernel.code);
     json.at("of").get_to(kernel.of);
     for (const Json& block : json.at("blocks")) {
-      kernel.blocks.push_back({block.at("function").get<std::string>(),
-                               block.at("line").get<std::uint32_t>(),
-                               block.at("last_line").get<std::uint32_t>(),
-                               block.at("text").get<std::string>()});
+      kernel.blocks.push_back(
+          {block.at("function").get<std::string>(), block.at("line").get<std::uint32_t>(),
+           block.at("last_line").get<std::uint32_t>(), block.at("text").get<std::string>()});
     }
     const auto block_number = [&](const Json& number) {
       const auto index = number.get<std::uint32_t>();
@@ -144,10 +143,9 @@ class Reader {
                               edge.at(2).get<bool>()});
     }
     for (const Json& condition : json.at("conditions")) {
-      kernel.conditions.push_back({block_number(condition.at("block")),
-                                   condition.at("line").get<std::uint32_t>(),
-                                   condition.at("text").get<std::string>(),
-                                   condition.at("branch").get<bool>()});
+      kernel.conditions.push_back(
+          {block_number(condition.at("block")), condition.at("line").get<std::uint32_t>(),
+           condition.at("text").get<std::string>(), condition.at("branch").get<bool>()});
     }
     for (const Json& counts : json.at("cases")) kernel.cases.push_back(read_case(counts, kernel));
     return kernel;

@@ -39,10 +39,10 @@ class CellRecorder : public emulator::Observer {
  private:
   /// One operand in brackets of an instruction.
   struct Access {
-    std::string address;       ///< the register's name
-    std::int64_t offset = 0;   ///< bytes
-    std::string size_register; ///< of a bulk copy; empty: `bytes`
-    std::uint64_t bytes = 0;   ///< of a lane
+    std::string address;        ///< the register's name
+    std::int64_t offset = 0;    ///< bytes
+    std::string size_register;  ///< of a bulk copy; empty: `bytes`
+    std::uint64_t bytes = 0;    ///< of a lane
     bool reads = false;
     bool writes = false;
   };

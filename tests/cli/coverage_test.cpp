@@ -27,8 +27,9 @@ TEST_CASE("coverage of a library kernel: counts, gaps, heat map, files; runs are
   CHECK(contains(one.out, "k = 256, n = 256"));
   CHECK(contains(one.out, "no case executes (line of the PTX):\n"));
   CHECK(contains(one.out, "the branch is never taken: "));
-  CHECK(contains(one.out, "a: 256 x 256 elements, 256 of 256 cells of 16 x 16; one character is 16 "
-                          "x 16 elements\n       0  9999999999999999\n"));
+  CHECK(contains(one.out,
+                 "a: 256 x 256 elements, 256 of 256 cells of 16 x 16; one character is 16 "
+                 "x 16 elements\n       0  9999999999999999\n"));
   const auto file = nlohmann::json::parse(read_file(full + "/coverage.json"));
   const auto& cells = file["kernels"][0]["cases"][0]["cells"];
   bool found = false;
@@ -63,9 +64,12 @@ TEST_CASE("coverage of a PTX file, and what it refuses") {
   const TemporaryDirectory folder("/tmp");
   const std::string ptx = folder.path() + "/vadd.ptx";
   REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
-  std::vector<std::string> call = {"coverage", ptx,      "--grid",          "2",
-                                   "--block",  "256",    "--arg",           "print:f32:500",
-                                   "random:f32:500", "random:f32:500", "u32:500"};
+  std::vector<std::string> call = {"coverage",       ptx,
+                                   "--grid",         "2",
+                                   "--block",        "256",
+                                   "--arg",          "print:f32:500",
+                                   "random:f32:500", "random:f32:500",
+                                   "u32:500"};
   const auto run = ptxgen_program(call);
   CHECK(run.exit_code == 0);
   CHECK(contains(run.out, "grid 2 block 256 print:f32:500"));
@@ -79,7 +83,8 @@ TEST_CASE("coverage of a PTX file, and what it refuses") {
   CHECK(contains(ptxgen_program(call).err, "--cells a:256: expected NAME or NAME:ROWSxCOLUMNS"));
 
   CHECK(contains(ptxgen_program({"coverage", ptx}).err, "--grid is missing, and '" + ptx));
-  CHECK(contains(ptxgen_program({"coverage"}).err, "coverage expects a kernel, all, or a PTX file"));
+  CHECK(
+      contains(ptxgen_program({"coverage"}).err, "coverage expects a kernel, all, or a PTX file"));
   CHECK(contains(ptxgen_program({"coverage", "all", "-p", "n=1"}).err,
                  "coverage all takes no -p and no --cells"));
   CHECK(contains(ptxgen_program({"coverage", "vadd", "--cases", "-p", "n=1"}).err,
@@ -101,9 +106,9 @@ TEST_CASE("coverage fails below what is required, and for a launch that goes wro
   const TemporaryDirectory folder("/tmp");
   const std::string ptx = folder.path() + "/vadd.ptx";
   REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
-  const auto wrong = ptxgen_program({"coverage", ptx, "--grid", "2", "--block", "256", "--arg",
-                                     "print:f32:500", "random:f32:500", "random:f32:100",
-                                     "u32:500"});
+  const auto wrong =
+      ptxgen_program({"coverage", ptx, "--grid", "2", "--block", "256", "--arg", "print:f32:500",
+                      "random:f32:500", "random:f32:100", "u32:500"});
   CHECK(wrong.exit_code == 1);
   CHECK(contains(wrong.err, "error: vadd grid 2 block 256"));
 }

@@ -94,8 +94,8 @@ ret;)");
 
 TEST_CASE("cells: maps of other sizes are added at their place") {
   CellMap small = coverage::make_cells("a", 16, 8);
-  small.cells[0].add({.reads = 3, .first_block = 2, .last_block = 2, .first_thread = 1,
-                      .last_thread = 1});
+  small.cells[0].add(
+      {.reads = 3, .first_block = 2, .last_block = 2, .first_thread = 1, .last_thread = 1});
   CellMap wide = coverage::make_cells("a", 20, 40);
   REQUIRE(wide.cells.size() == 6);
   wide.cells[0].writes = 5;

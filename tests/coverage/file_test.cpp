@@ -92,8 +92,9 @@ TEST_CASE("coverage pictures have the recorder's counts") {
   CHECK(svg.find("k&lt;1>") != std::string::npos);
   CHECK(svg.find("data-accesses=\"21\"><title>rows 0-15, columns 0-15: 0 reads, 21 writes, by "
                  "threads 0-15 of block 0</title>") != std::string::npos);
-  CHECK(svg.find("fill=\"#c53030\" data-accesses=\"0\"><title>rows 16-31, columns 0-15: no access") !=
-        std::string::npos);
+  CHECK(
+      svg.find("fill=\"#c53030\" data-accesses=\"0\"><title>rows 16-31, columns 0-15: no access") !=
+      std::string::npos);
 
   if (!coverage::has_png()) {
     CHECK_THROWS_WITH(coverage::heat_map_png(map), Catch::Contains("libpng-dev"));

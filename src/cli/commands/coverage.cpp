@@ -76,22 +76,22 @@ coverage::Coverage kernel_coverage(const CoverageArguments& options, RunNotes& n
     verify_options.seed = options.run.seed;
     const Verification result = verify(launcher, context, *job.kernel, job.values, verify_options);
     if (!result.ok()) {
-      notes.wrong.push_back(
-          format_text("{} {} is not right; see `ptxgen verify`", of, case_name));
+      notes.wrong.push_back(format_text("{} {} is not right; see `ptxgen verify`", of, case_name));
     }
     coverage::merge(all, launches.take());
     if (options.run.file == "all") continue;
-    coverage::merge(all, kernel_cells(options.run.device.full_name(choice),
-                                      gpu_of(device.info()), *job.kernel, job.values, cells,
-                                      case_name, options.run.seed, settings, notes));
+    coverage::merge(
+        all, kernel_cells(options.run.device.full_name(choice), gpu_of(device.info()), *job.kernel,
+                          job.values, cells, case_name, options.run.seed, settings, notes));
   }
   return all;
 }
 
 coverage::Coverage file_coverage(const CoverageArguments& options, RunNotes& notes) {
   if (!options.settings.empty() || options.cases) {
-    throw UsageError("-p and --cases are for kernels of the library; a PTX file takes --grid, "
-                     "--block and --arg");
+    throw UsageError(
+        "-p and --cases are for kernels of the library; a PTX file takes --grid, "
+        "--block and --arg");
   }
   const Settings settings = Settings::from_environment();
   const DeviceChoice choice = choose_device(options.run.device.device, "coverage", settings);
@@ -150,8 +150,8 @@ int coverage_command(const CoverageArguments& options) {
   if (options.run.json) {
     write_output(options.run.output, coverage::to_json(all));
   } else {
-    write_output(options.run.output, options.run.file == "all" ? coverage_overview(all)
-                                                               : coverage_text(all));
+    write_output(options.run.output,
+                 options.run.file == "all" ? coverage_overview(all) : coverage_text(all));
   }
   if (!options.folder.empty()) {
     for (const std::string& name : write_coverage(options.folder, all)) {

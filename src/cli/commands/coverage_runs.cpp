@@ -67,8 +67,7 @@ void note_findings(const emulator::Result& result, std::string_view kernel,
                    std::string_view case_name, RunNotes& notes) {
   for (const emulator::RunFinding& found : result.findings) {
     if (found.finding.severity != Severity::Error) continue;
-    notes.wrong.push_back(
-        format_text("{} {}: {}", kernel, case_name, emulator::to_text(found)));
+    notes.wrong.push_back(format_text("{} {}: {}", kernel, case_name, emulator::to_text(found)));
     return;  // the first says that the run is not to be trusted; `ptxgen run` shows all
   }
 }
@@ -76,8 +75,8 @@ void note_findings(const emulator::Result& result, std::string_view kernel,
 void note_uncounted(const coverage::CellRecorder& recorder, std::string_view kernel,
                     RunNotes& notes) {
   if (recorder.uncounted().empty()) return;
-  std::string note = format_text("{}: accesses of {} are not in the cells", kernel,
-                                 recorder.uncounted());
+  std::string note =
+      format_text("{}: accesses of {} are not in the cells", kernel, recorder.uncounted());
   if (std::ranges::find(notes.notes, note) == notes.notes.end()) {
     notes.notes.push_back(std::move(note));
   }
@@ -125,8 +124,8 @@ std::vector<WatchedBuffer> watched_operands(const Recording& recording,
       if (kernel.arguments[i].name != recorded.name || recorded.bytes == 0) continue;
       const ElementInfo& type = info(kernel.type_of(spec.get(), i));
       const std::uint64_t elements = recorded.bytes / type.block_bytes;
-      WatchedBuffer buffer{recorded.name, memory.address(b), recorded.bytes, type.block_bytes, 0,
-                           0};
+      WatchedBuffer buffer{
+          recorded.name, memory.address(b), recorded.bytes, type.block_bytes, 0, 0};
       shape_by_parameters(buffer, elements, values);
       names.push_back(buffer.name);
       if (chosen(buffer, choices)) watched.push_back(std::move(buffer));
@@ -186,8 +185,8 @@ void LaunchCoverage::report(void* user, const driver::emulated::LaunchReport& la
 }
 
 void LaunchCoverage::add(const driver::emulated::LaunchReport& launch) {
-  coverage::KernelCoverage kernel = coverage::of_launch(*launch.module, launch.kernel,
-                                                        launch.result.counters, case_name_);
+  coverage::KernelCoverage kernel =
+      coverage::of_launch(*launch.module, launch.kernel, launch.result.counters, case_name_);
   kernel.of = of_;
   coverage::add(coverage_, std::move(kernel));
 }

@@ -68,7 +68,6 @@ struct RunNotes {
 /// One launch of a PTX file, with the cells of its buffers.
 [[nodiscard]] coverage::Coverage ptx_coverage(const RunOptions& options, const ptx::Gpu& gpu,
                                               const std::string& text,
-                                              std::span<const CellChoice> choices,
-                                              RunNotes& notes);
+                                              std::span<const CellChoice> choices, RunNotes& notes);
 
 }  // namespace ptxgen::cli

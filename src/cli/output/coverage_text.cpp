@@ -87,8 +87,8 @@ std::vector<CellMap> all_cells(const Coverage& all) {
 
 std::string heat_map_of_largest(const Coverage& all) {
   const std::vector<CellMap> maps = all_cells(all);
-  const auto largest = std::ranges::max_element(
-      maps, {}, [](const CellMap& map) { return map.cells.size(); });
+  const auto largest =
+      std::ranges::max_element(maps, {}, [](const CellMap& map) { return map.cells.size(); });
   return largest == maps.end() ? "" : "\n" + coverage::heat_map_text(*largest);
 }
 
@@ -142,7 +142,7 @@ std::string coverage_text(const Coverage& all) {
   }
   if (all.kernels.size() > 1) add_row(table, {"all", ""}, sum);
   std::string text = text_of_table(table);
-  text += gaps.empty() ? "\nevery block, edge and outcome is executed\n"
+  text += gaps.empty() ? "\nevery block and outcome is executed\n"
                        : "\nno case executes (line of the PTX):\n" + gaps;
   return text + heat_map_of_largest(all);
 }
@@ -161,10 +161,9 @@ std::string coverage_overview(const Coverage& all) {
   }
   add_row(table, {"all", std::to_string(codes), std::to_string(cases)}, sum);
   std::string text = text_of_table(table);
-  std::ranges::stable_sort(rows, {}, [](const OverviewRow& row) {
-    return row.shares.outcomes().percent();
-  });
-  text += "\nleast outcomes executed:\n";
+  std::ranges::stable_sort(rows, {},
+                           [](const OverviewRow& row) { return row.shares.outcomes().percent(); });
+  text += "\nfewest outcomes executed:\n";
   for (const OverviewRow& row : std::span(rows).first(std::min(rows.size(), kWorst))) {
     text += format_text("  {}: {:.1f} %, {} not executed\n", row.name,
                         row.shares.outcomes().percent(), count_text(row.gaps.size(), "part"));
@@ -179,8 +178,8 @@ std::vector<std::string> write_coverage(const std::string& folder, const Coverag
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error(Stage::Io, "write", format_text("cannot make the folder {}: {}", folder,
-                                                error.message()));
+    throw Error(Stage::Io, "write",
+                format_text("cannot make the folder {}: {}", folder, error.message()));
   }
   std::vector<std::string> names;
   const auto write = [&](const std::string& name, const std::string& bytes) {

@@ -26,7 +26,7 @@ struct Shape {
   std::uint32_t n = 0;  // columns
 };
 // Those of the specification.
-constexpr Shape kShapes[] = {{16, 8},  {256, 256}, {512, 512}, {4096, 4096},
+constexpr Shape kShapes[] = {{16, 8},   {256, 256}, {512, 512}, {4096, 4096},
                              {127, 63}, {1, 4096},  {4096, 1}};
 constexpr Shape kDomain{256, 256};
 constexpr double kThreshold = 90.0;  // percent, of the specification
@@ -95,8 +95,7 @@ Sums sums_of(const Coverage& all, std::string_view only = {}) {
   Sums sums;
   for (const KernelCoverage& kernel : all.kernels) {
     const auto one = std::ranges::find(kernel.cases, only, &coverage::CaseCounts::name);
-    const coverage::CaseCounts counts =
-        one == kernel.cases.end() ? coverage::total(kernel) : *one;
+    const coverage::CaseCounts counts = one == kernel.cases.end() ? coverage::total(kernel) : *one;
     sums.outcomes += coverage::shares(kernel, counts).outcomes();
     if (const CellMap* const map = find_cells(counts, "a")) {
       sums.cells += covered(coverage::domain(*map, kDomain.k, kDomain.n));
