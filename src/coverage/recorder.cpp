@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "ptx/vector_elements.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -89,6 +90,8 @@ void CellRecorder::add_accesses(const ptx::Module& module, const ptx::Function& 
   if (!reads && !writes) return;
   const auto operands = function.operands_of(s);
   const bool copies = row.mnemonic == "cp";
+  if (!copies && ptx::space_of(s.get(ptx::Field::Space)) == ptx::Space::Shared) return;
+  const bool reduces = row.id.starts_with("cp_reduce");
   const bool typed = row.mnemonic == "ld" || row.mnemonic == "ldu" || row.mnemonic == "st" ||
                      row.mnemonic == "atom" || row.mnemonic == "red";
   bool first = true;
@@ -101,7 +104,7 @@ void CellRecorder::add_accesses(const ptx::Module& module, const ptx::Function& 
     Access access;
     access.address = register_name(module, function, operand);
     access.offset = operand.offset();
-    access.reads = copies ? !destination : reads;
+    access.reads = copies ? !destination || reduces : reads;
     access.writes = copies ? destination : writes;
     const ptx::Operand* const size = copies ? size_operand(operands) : nullptr;
     if (typed) {

@@ -74,7 +74,8 @@ Record read_record(const std::string& file) {
     for (const auto& [name, result] : json.at("results").items()) {
       record.results[name] = result.get<std::string>();
     }
-    for (const auto& [name, note] : json.value("notes", nlohmann::json::object()).items()) {
+    const nlohmann::json notes = json.value("notes", nlohmann::json::object());
+    for (const auto& [name, note] : notes.items()) {
       record.notes[name] = note.get<std::string>();
     }
     for (const auto& [label, names] : json.at("labels").items()) {

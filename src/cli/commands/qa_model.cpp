@@ -81,7 +81,7 @@ qa::Outcome check_architecture(ModelUnderTest& model) {
 
 // The first values of a tensor by the kernel, compared with the host's.
 void check_blocks(qa::Tally& tally, const Context& context, const Launcher& launcher,
-                  const Stream& stream, const gguf::Tensor& tensor) {
+                  const ptxgen::Stream& stream, const gguf::Tensor& tensor) {
   const ElementType type = *tensor.type->element;
   const std::uint64_t blocks =
       std::min(tensor.values, kDequantizedValues) / tensor.type->block_values;
@@ -115,7 +115,7 @@ qa::Outcome check_dequantization(ModelUnderTest& model) {
   LauncherOptions options;
   options.settings = model.settings;
   const Launcher launcher(context, options);
-  const Stream stream(context);
+  const ptxgen::Stream stream(context);
   std::set<std::uint32_t> seen;
   for (const gguf::Tensor& tensor : model.file->tensors()) {
     if (!seen.insert(tensor.type->id).second) continue;

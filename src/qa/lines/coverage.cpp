@@ -230,7 +230,7 @@ Outcome all_configurations(Fixture& fixture, const Line&) {
 // The number of the block no longer counts.
 void same_columns_in_every_block(ptx::Module& module) {
   if (module.text(module.functions.front().name) != GemvCoalesced::kName) return;
-  set_operand(module, ptx::Op::mad_lo, 0, 2, ptx::Operand::integer(0));
+  set_operand(module, ptx::Op::mad, 0, 2, ptx::Operand::integer(0));
 }
 
 constexpr Line kLines[] = {
