@@ -50,6 +50,22 @@ void add(CellMap& to, const CellMap& from) {
   }
 }
 
+void add(std::vector<CellMap>& to, const CellMap& from) {
+  const auto same = std::ranges::find_if(to, [&](const CellMap& other) {
+    if (other.buffer != from.buffer || other.side != from.side) return false;
+    CellMap both;
+    both.side = from.side;
+    both.rows = std::max(other.rows, from.rows);
+    both.columns = std::max(other.columns, from.columns);
+    return both.cell_rows() * both.cell_columns() <= kMaxCells;
+  });
+  if (same == to.end()) {
+    to.push_back(from);
+  } else {
+    add(*same, from);
+  }
+}
+
 CellMap domain(const CellMap& map, std::uint64_t rows, std::uint64_t columns) {
   CellMap result;
   result.buffer = map.buffer;

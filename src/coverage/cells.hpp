@@ -45,6 +45,9 @@ struct CellMap {
 /// Adds cells of the same buffer and side, each to the cell at its place; the map grows to hold
 /// both.
 void add(CellMap& to, const CellMap& from);
+/// The same to the map of that buffer and side, if there is one with which it has at most 65536
+/// cells; else it becomes a map of its own.
+void add(std::vector<CellMap>& to, const CellMap& from);
 
 /// The cells of the first `rows` x `columns` elements. A map that has fewer has cells without
 /// accesses there.

@@ -228,16 +228,7 @@ void add_case(CaseCounts& to, const CaseCounts& from) {
   add_counts(to.edges, from.edges);
   add_counts(to.taken, from.taken);
   add_counts(to.not_taken, from.not_taken);
-  for (const CellMap& map : from.cells) {
-    const auto same = std::ranges::find_if(to.cells, [&](const CellMap& other) {
-      return other.buffer == map.buffer && other.side == map.side;
-    });
-    if (same == to.cells.end()) {
-      to.cells.push_back(map);
-    } else {
-      add(*same, map);
-    }
-  }
+  for (const CellMap& map : from.cells) add(to.cells, map);
 }
 
 void count(Share& share, std::uint64_t threads) {
@@ -250,6 +241,7 @@ void count(Share& share, std::uint64_t threads) {
 Shares& Shares::operator+=(const Shares& other) noexcept {
   blocks += other.blocks;
   edges += other.edges;
+  cells += other.cells;
   branches += other.branches;
   guards += other.guards;
   return *this;
@@ -331,10 +323,18 @@ Shares shares(const KernelCoverage& kernel, const CaseCounts& counts) {
     count(share, counts.taken[i]);
     count(share, counts.not_taken[i]);
   }
+  for (const CellMap& map : counts.cells) {
+    shares.cells += Share{map.covered(), map.cells.size()};
+  }
   return shares;
 }
 
-Shares shares(const KernelCoverage& kernel) { return shares(kernel, total(kernel)); }
+Shares shares(const KernelCoverage& kernel) {
+  Shares sum = shares(kernel, total(kernel));
+  sum.cells = {};
+  for (const CaseCounts& counts : kernel.cases) sum.cells += shares(kernel, counts).cells;
+  return sum;
+}
 
 std::vector<Missed> missed(const KernelCoverage& kernel, const CaseCounts& counts) {
   std::vector<Missed> all;

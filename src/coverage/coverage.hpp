@@ -86,6 +86,7 @@ struct Shares {
   Share blocks, edges;
   Share branches;  ///< outcomes of conditional branches
   Share guards;    ///< outcomes of other instructions with a guard
+  Share cells;     ///< of all watched buffers
   /// Outcomes of branches and guards.
   [[nodiscard]] Share outcomes() const noexcept {
     Share sum = branches;
@@ -110,7 +111,7 @@ void merge(Coverage& to, const Coverage& from);
 /// The sum of all cases, without a name. Cells are those of `merged_cells`.
 [[nodiscard]] CaseCounts total(const KernelCoverage& kernel);
 [[nodiscard]] Shares shares(const KernelCoverage& kernel, const CaseCounts& counts);
-/// Of all cases.
+/// Of all cases: code that one of them executes, and the cells of each.
 [[nodiscard]] Shares shares(const KernelCoverage& kernel);
 
 /// Something that no case has executed.

@@ -69,7 +69,7 @@ Json json_of(const KernelCoverage& kernel) {
   for (const Missed& gap : missed(kernel, sum)) {
     gaps.push_back({{"line", gap.line}, {"what", gap.text}});
   }
-  const Shares covered = shares(kernel, sum);
+  const Shares covered = shares(kernel);
   return {{"kernel", kernel.kernel},
           {"code", kernel.code},
           {"of", kernel.of},
@@ -81,7 +81,8 @@ Json json_of(const KernelCoverage& kernel) {
            {{"blocks", json_of(covered.blocks)},
             {"edges", json_of(covered.edges)},
             {"branch_outcomes", json_of(covered.branches)},
-            {"guard_outcomes", json_of(covered.guards)}}},
+            {"guard_outcomes", json_of(covered.guards)},
+            {"cells", json_of(covered.cells)}}},
           {"missed", std::move(gaps)}};
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("coverage of a library kernel: counts, gaps, heat map, files; runs are
     for (const auto& cell : map["cells"]) CHECK(cell[0] == 256);  // each element is read once
   }
   CHECK(found);
-  CHECK(contains(read_file(full + "/gemv_coalesced-a.svg"), "data-accesses=\"256\""));
+  CHECK(contains(read_file(full + "/gemv_coalesced-a-256x256.svg"), "data-accesses=\"256\""));
 
   // Fewer rows and columns than threads: outcomes that the first run lacks.
   const std::string both = folder.path() + "/both";

@@ -114,6 +114,17 @@ TEST_CASE("cells: maps of other sizes are added at their place") {
   CHECK(reads_of(part) == std::vector<std::uint64_t>{3, 0, 0, 0, 0, 7, 0, 0});
 }
 
+TEST_CASE("cells: maps that would be too large together stay apart") {
+  std::vector<CellMap> maps;
+  coverage::add(maps, coverage::make_cells("a", 1, 1 << 20));
+  coverage::add(maps, coverage::make_cells("a", 1 << 20, 1));
+  CHECK(maps.size() == 2);
+  coverage::add(maps, coverage::make_cells("a", 1, 16));
+  CHECK(maps.size() == 2);
+  coverage::add(maps, coverage::make_cells("b", 1, 16));
+  CHECK(maps.size() == 3);
+}
+
 TEST_CASE("cells: large buffers have larger cells") {
   CHECK(coverage::make_cells("a", 4096, 4096).side == 16);
   const CellMap map = coverage::make_cells("a", 8192, 4096);

@@ -118,14 +118,7 @@ coverage::Coverage recorded(const CoverageArguments& options, RunNotes& notes) {
 // kernels; says what falls short.
 bool enough(const coverage::Coverage& all, std::uint64_t percent) {
   coverage::Shares sum;
-  coverage::Share cells;
-  for (const coverage::KernelCoverage& kernel : all.kernels) {
-    const coverage::CaseCounts merged = coverage::total(kernel);
-    sum += coverage::shares(kernel, merged);
-    for (const coverage::CellMap& map : merged.cells) {
-      cells += coverage::Share{map.covered(), map.cells.size()};
-    }
-  }
+  for (const coverage::KernelCoverage& kernel : all.kernels) sum += coverage::shares(kernel);
   bool ok = true;
   const auto require = [&](std::string_view what, const coverage::Share& share) {
     if (share.percent() >= static_cast<double>(percent)) return;
@@ -136,7 +129,7 @@ bool enough(const coverage::Coverage& all, std::uint64_t percent) {
   require("blocks", sum.blocks);
   require("edges", sum.edges);
   require("outcomes", sum.outcomes());
-  require("cells", cells);
+  require("cells", sum.cells);
   return ok;
 }
 

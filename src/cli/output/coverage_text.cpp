@@ -33,12 +33,16 @@ std::string share_text(const Share& share) {
 }
 
 std::vector<std::string> cells_of(const Shares& shares) {
-  return {share_text(shares.blocks), share_text(shares.edges), share_text(shares.branches),
-          share_text(shares.guards), format_text("{:.1f} %", shares.outcomes().percent())};
+  return {share_text(shares.blocks),
+          share_text(shares.edges),
+          share_text(shares.branches),
+          share_text(shares.guards),
+          format_text("{:.1f} %", shares.outcomes().percent()),
+          share_text(shares.cells)};
 }
 
 std::vector<std::string> heading(std::vector<std::string> first) {
-  for (const char* const name : {"blocks", "edges", "branches", "guards", "outcomes"}) {
+  for (const char* const name : {"blocks", "edges", "branches", "guards", "outcomes", "cells"}) {
     first.emplace_back(name);
   }
   return first;
@@ -71,16 +75,7 @@ std::string gap_text(const Missed& gap) {
 std::vector<CellMap> all_cells(const Coverage& all) {
   std::vector<CellMap> maps;
   for (const KernelCoverage& kernel : all.kernels) {
-    for (CellMap& map : coverage::total(kernel).cells) {
-      const auto same = std::ranges::find_if(maps, [&](const CellMap& other) {
-        return other.buffer == map.buffer && other.side == map.side;
-      });
-      if (same == maps.end()) {
-        maps.push_back(std::move(map));
-      } else {
-        coverage::add(*same, map);
-      }
-    }
+    for (const CellMap& map : coverage::total(kernel).cells) coverage::add(maps, map);
   }
   return maps;
 }
@@ -109,7 +104,7 @@ std::vector<OverviewRow> overview_rows(const Coverage& all) {
     ++row.codes;
     row.cases += kernel.cases.size();
     const CaseCounts sum = coverage::total(kernel);
-    row.shares += coverage::shares(kernel, sum);
+    row.shares += coverage::shares(kernel);
     for (const Missed& gap : coverage::missed(kernel, sum)) {
       row.gaps.push_back(name_of_code(all, kernel) + ":" + gap_text(gap));
     }
@@ -131,7 +126,7 @@ std::string coverage_text(const Coverage& all) {
       add_row(table, {name, counts.name}, coverage::shares(kernel, counts));
     }
     const CaseCounts merged = coverage::total(kernel);
-    const Shares shares = coverage::shares(kernel, merged);
+    const Shares shares = coverage::shares(kernel);
     if (kernel.cases.size() > 1) {
       add_row(table, {name, format_text("all {} cases", kernel.cases.size())}, shares);
     }
@@ -190,7 +185,7 @@ std::vector<std::string> write_coverage(const std::string& folder, const Coverag
   for (const KernelCoverage& kernel : all.kernels) {
     const std::string name = name_of_code(all, kernel);
     for (const CellMap& map : coverage::total(kernel).cells) {
-      std::string stem = name + "-" + map.buffer;
+      std::string stem = format_text("{}-{}-{}x{}", name, map.buffer, map.rows, map.columns);
       std::ranges::replace(stem, '#', '-');
       write(stem + ".svg", coverage::heat_map_svg(map, name));
       if (coverage::has_png()) write(stem + ".png", coverage::heat_map_png(map));
