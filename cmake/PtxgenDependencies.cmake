@@ -25,6 +25,15 @@ if(PTXGEN_HIGHWAY)
   endif()
 endif()
 
+if(PTXGEN_NCURSES)
+  find_package(Curses QUIET)
+  if(NOT CURSES_FOUND)
+    message(STATUS "ncurses is not found (package libncurses-dev): `ptxgen step` prints frames but "
+                   "has no terminal")
+    set(PTXGEN_NCURSES OFF)
+  endif()
+endif()
+
 # spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
 add_library(ptxgen_spdlog INTERFACE)
 target_compile_definitions(ptxgen_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY=1)

@@ -22,6 +22,7 @@ void add_opt(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_assemble(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
+void add_step(CLI::App& app, int& exit_code);
 void add_gemv(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);

@@ -90,18 +90,12 @@ Outcome coalescing_speed(Fixture& fixture, const Line&) {
   return tally.outcome(Verdict::Supported);
 }
 
-constexpr std::string_view kFrames =
-    "needs frames, `ptxgen step`, which the program does not have yet";
 constexpr std::string_view kPlaybooks = "needs playbooks, which the program does not have yet";
 constexpr std::string_view kProfiles =
     "needs profiles of host spans with counters, which the "
     "program does not have yet";
 
 constexpr Line kLines[] = {
-    {"2.T1", Section::Frames, 5, "runs do not share state", kFrames, Means::Emulator},
-    {"2.T2", Section::Frames, 5, "every output element is compared in frames", kFrames,
-     Means::Emulator},
-    {"2.T3", Section::Frames, 5, "boundary cases in frames", kFrames, Means::Emulator},
     {"3.S1", Section::Playbooks, 5, "each transition is driven on the launcher", kPlaybooks,
      Means::Emulator},
     {"3.S2", Section::Playbooks, 5, "conditions are evaluated against real state", kPlaybooks,
