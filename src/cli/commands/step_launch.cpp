@@ -13,6 +13,8 @@ StepLaunch::StepLaunch(const RunOptions& options, std::string text, std::string 
       how_(emulator_options(options)) {
   how_.seed = options.seed;
   prepare();
+  // Sizes that are wrong are reported before a terminal is opened.
+  static_cast<void>(launch_of(options_, *program_->find_kernel(kernel_)));
 }
 
 // Fresh buffers and module variables, at the same addresses in each run.

@@ -16,7 +16,7 @@ namespace ptxgen::cli {
 /// their parameters; bytes without a type are shown as f32, if their size allows it.
 class StepLaunch : public frames::LaunchSource {
  public:
-  /// `options` must outlive it. Throws as `ptx::parse`, `Program::load` and `Arguments`.
+  /// `options` must outlive it. Throws as `Program::load`, `Arguments` and `launch_of`.
   StepLaunch(const RunOptions& options, std::string text, std::string file, ptx::Gpu gpu,
              std::vector<emulator::ArgumentSpec> specs);
 
