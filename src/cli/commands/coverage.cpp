@@ -160,7 +160,7 @@ int coverage_command(const CoverageArguments& options) {
   return notes.wrong.empty() && reached ? kDone : kFound;
 }
 
-void add_launch_options(Command& command, RunOptions& run) {
+void add_ptx_launch_options(Command& command, RunOptions& run) {
   command.add_option("--entry", run.entry, "of a PTX file: the kernel, if it has several");
   command.add_option("--grid", run.grid, "blocks: X[,Y[,Z]]");
   command.add_option("--block", run.block, "threads of a block: X[,Y[,Z]]");
@@ -194,7 +194,7 @@ void add_coverage(CLI::App& app, int& exit_code) {
                   "count the accesses to this buffer alone: NAME[:ROWSxCOLUMNS], repeatable")
       .one_value_each();
   command.add_option("--seed", run.seed, "of the inputs").capture_default_str();
-  add_launch_options(command, run);
+  add_ptx_launch_options(command, run);
   command.add_option("--merge", options->merge, "add a coverage.json of an earlier run, repeatable")
       .one_value_each();
   command
