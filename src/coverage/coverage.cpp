@@ -342,9 +342,11 @@ std::vector<Missed> missed(const KernelCoverage& kernel, const CaseCounts& count
   for (std::uint32_t b = 0; b < kernel.blocks.size(); ++b) {
     const Block& block = kernel.blocks[b];
     if (executed(b) || block.text.empty()) continue;
-    all.push_back({Missed::What::Block, block.line,
-                   format_text("lines {} to {} are never executed: {}", block.line, block.last_line,
-                               block.text)});
+    const std::string where = block.line == block.last_line
+                                  ? format_text("line {} is", block.line)
+                                  : format_text("lines {} to {} are", block.line, block.last_line);
+    all.push_back(
+        {Missed::What::Block, block.line, format_text("{} never executed: {}", where, block.text)});
   }
   for (std::size_t i = 0; i < kernel.conditions.size(); ++i) {
     const Condition& condition = kernel.conditions[i];

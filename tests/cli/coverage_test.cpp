@@ -64,15 +64,11 @@ TEST_CASE("coverage of a PTX file, and what it refuses") {
   const TemporaryDirectory folder("/tmp");
   const std::string ptx = folder.path() + "/vadd.ptx";
   REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
-  std::vector<std::string> call = {"coverage",       ptx,
-                                   "--grid",         "2",
-                                   "--block",        "256",
-                                   "--arg",          "print:f32:500",
-                                   "random:f32:500", "random:f32:500",
-                                   "u32:500"};
+  std::vector<std::string> call = {"coverage", ptx, "--grid", "2", "--block", "256", "--arg"};
+  call.insert(call.end(), {"random:f32:500", "random:f32:500", "print:f32:500", "u32:500"});
   const auto run = ptxgen_program(call);
   CHECK(run.exit_code == 0);
-  CHECK(contains(run.out, "grid 2 block 256 print:f32:500"));
+  CHECK(contains(run.out, "grid 2 block 256 random:f32:500 random:f32:500 print:f32:500 u32:500"));
   CHECK(contains(run.out, "cells of 16 x 16"));
 
   call.insert(call.end(), {"--cells", "nothing"});
@@ -107,8 +103,9 @@ TEST_CASE("coverage fails below what is required, and for a launch that goes wro
   const std::string ptx = folder.path() + "/vadd.ptx";
   REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
   const auto wrong =
-      ptxgen_program({"coverage", ptx, "--grid", "2", "--block", "256", "--arg", "print:f32:500",
-                      "random:f32:500", "random:f32:100", "u32:500"});
+      ptxgen_program({"coverage", ptx, "--grid", "2", "--block", "256", "--arg", "random:f32:500",
+                      "random:f32:100", "print:f32:500", "u32:500"});
   CHECK(wrong.exit_code == 1);
   CHECK(contains(wrong.err, "error: vadd grid 2 block 256"));
+  CHECK(contains(wrong.err, "[out-of-bounds]"));
 }

@@ -66,7 +66,7 @@ TEST_CASE("coverage: what no case executes, with lines, until another case does"
   // A block that is not executed is named once, not its guard too.
   CHECK(texts_of(coverage::missed(sum, sum.cases[1])) ==
         std::vector<std::string>{"the branch is always taken: @%q0 bra $end;",
-                                 "lines 14 to 16 are never executed: setp.ne.u32 %q1, %t, 0;"});
+                                 "lines 15 to 17 are never executed: setp.ne.u32 %q1, %t, 0;"});
 
   // The same case again is added to it.
   coverage::add(all, kernel.run(0, 32, "no thread"));

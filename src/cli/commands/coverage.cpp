@@ -182,8 +182,8 @@ void add_coverage(CLI::App& app, int& exit_code) {
   command.footer(
       "A kernel of the library:  ptxgen coverage gemv_coalesced --cases --out coverage\n"
       "All of them:              ptxgen coverage all\n"
-      "Any PTX: ptxgen coverage vadd.ptx --grid 4 --block 256 --arg print:f32:1024 "
-      "random:f32:1024 random:f32:1024 u32:1000\n"
+      "Any PTX: ptxgen coverage vadd.ptx --grid 4 --block 256 --arg random:f32:1024 "
+      "random:f32:1024 print:f32:1024 u32:1000\n"
       "Runs are added up: ptxgen coverage --merge a.json --merge b.json");
   command.add_option("kernel", run.file,
                      "a name that `ptxgen list` shows, or all; with --grid, a PTX file");
