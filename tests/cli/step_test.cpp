@@ -112,16 +112,23 @@ class TerminalSession {
     if (attributes) call.emplace_back("-e");
     return tmux_call(call);
   }
-  /// The screen as soon as a line matches.
-  std::string wait_for(const std::string& expression) {
+  /// The screen as soon as `check` of it holds.
+  template <class Check>
+  std::string wait_until(const Check& check) {
     std::string text;
+    frames::FrameCheck result;
     for (int i = 0; i < 500; ++i) {
       text = screen();
-      if (frames::matches(text, expression)) return text;
+      result = check(text);
+      if (result) return text;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    FAIL("no line matches '" << expression << "' after 10 s:\n" << text);
+    FAIL("after 10 s: " << result.message);
     return text;
+  }
+  /// The screen as soon as a line matches.
+  std::string wait_for(const std::string& expression) {
+    return wait_until([&](const std::string& text) { return frames::matches(text, expression); });
   }
 
  private:
@@ -330,13 +337,16 @@ TEST_CASE("step in a terminal of 80x24: keys, resize to 200x50, quit") {
   session.wait_for("^triple  step [0-9]+  block \\(1,0,0\\)");
 
   session.resize(200, 50);
-  screen = session.wait_for("^ +24   ret;$");
-  CHECK(rows_of(screen) == 50);
-  CHECK(frames::contains(screen, "breakpoints: barriers, findings"));
   // The footer is the last row again.
-  CHECK(frames::line_is(screen, 50,
-                        "s step  b back  n next  c continue  r reverse  B break  w watch  ? keys  "
-                        "q quit"));
+  screen = session.wait_until([](const std::string& text) {
+    return frames::line_is(
+        text, 50,
+        "s step  b back  n next  c continue  r reverse  B break  w watch  ? keys "
+        " q quit");
+  });
+  CHECK(rows_of(screen) == 50);
+  CHECK(frames::matches(screen, "^ +24   ret;$"));
+  CHECK(frames::contains(screen, "breakpoints: barriers, findings"));
   session.resize(30, 6);
   session.wait_for("^30x6 is too small, need 40x10$");
   session.resize(80, 24);
