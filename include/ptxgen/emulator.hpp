@@ -5,6 +5,7 @@
 
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
+#include "ptxgen/emulator/observer.hpp"
 #include "ptxgen/emulator/report/counters.hpp"
 #include "ptxgen/emulator/report/groups.hpp"
 #include "ptxgen/emulator/report/profile.hpp"

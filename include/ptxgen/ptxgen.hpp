@@ -8,6 +8,7 @@
 #include "ptxgen/check.hpp"
 #include "ptxgen/driver.hpp"
 #include "ptxgen/emulator.hpp"
+#include "ptxgen/frames.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/model.hpp"
 #include "ptxgen/optimize.hpp"

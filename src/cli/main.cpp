@@ -17,15 +17,35 @@ int main(int argc, char** argv) {
       "Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 | ptxgen check -\n"
       "GEMV is measured by the program gemv-bench beside this one: run, tune, decode.";
   program.add_commands = [](CLI::App& app, int& exit_code) {
-    for (const auto add : {add_list,       add_dump,     add_fmt,
-                           add_diff,       add_check,    add_opt,
-                           add_explain,    add_assemble, add_run,
-                           add_record,     add_replay,   add_gemv,
-                           add_verify,     add_parity,   add_bench,
-                           add_plan,       add_predict,  add_decode_estimate,
-                           add_gguf,       add_tokenize, add_generate,
-                           add_perplexity, add_qa,       add_playbook,
-                           add_doctor,     add_manual,   add_completion}) {
+    for (const auto add : {add_list,
+                           add_dump,
+                           add_fmt,
+                           add_diff,
+                           add_check,
+                           add_opt,
+                           add_explain,
+                           add_assemble,
+                           add_run,
+                           add_step,
+                           add_record,
+                           add_replay,
+                           add_gemv,
+                           add_verify,
+                           add_parity,
+                           add_bench,
+                           add_plan,
+                           add_predict,
+                           add_decode_estimate,
+                           add_gguf,
+                           add_tokenize,
+                           add_generate,
+                           add_perplexity,
+                           add_coverage,
+                           add_qa,
+                           add_playbook,
+                           add_doctor,
+                           add_manual,
+                           add_completion}) {
       add(app, exit_code);
     }
   };

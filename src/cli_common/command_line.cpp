@@ -83,6 +83,11 @@ void Command::add_flag(const std::string& name, bool& value, const std::string& 
   app_.add_flag(name, value, help);
 }
 
+void Command::add_flag(const std::string& name, std::string& value, const std::string& variable,
+                       const std::string& help) {
+  app_.add_flag(name, value, help)->envname(variable);
+}
+
 namespace {
 
 std::string listed(const std::vector<std::string>& names) {

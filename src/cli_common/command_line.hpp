@@ -60,6 +60,10 @@ class Command {
   Option add_option(const std::string& names, std::vector<std::string>& values,
                     const std::string& help);
   void add_flag(const std::string& name, bool& value, const std::string& help);
+  /// A flag that a variable of the environment sets as well, to any text: `value` is that text,
+  /// "true" for the flag, empty for neither.
+  void add_flag(const std::string& name, std::string& value, const std::string& variable,
+                const std::string& help);
   /// The function that runs the command.
   void callback(std::function<void()> run);
 

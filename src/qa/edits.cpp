@@ -2,6 +2,8 @@
 #include "qa/edits.hpp"
 
 #include <iterator>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "ptxgen/ptx/parser.hpp"
@@ -79,6 +81,41 @@ void insert_before(ptx::Module& module, std::size_t index, std::string_view stat
   function.body.resize(before);
   function.body.insert(function.body.begin() + static_cast<std::ptrdiff_t>(index), added.begin(),
                        added.end());
+}
+
+void accumulate_into_output(ptx::Module& m) {
+  ptx::Function& function = m.functions.front();
+  const std::size_t last =
+      find_statement(function, ptx::Op::st, count_statements(function, ptx::Op::st) - 1);
+  if (last == function.body.size()) return;
+  const std::span<const ptx::Operand> operands = function.operands_of(function.body[last]);
+  const std::string address = ptx::name_of(m, function, operands[0].as_register());
+  const std::string value = ptx::name_of(m, function, operands[1].as_register());
+  insert_before(m, last,
+                ".reg .f32 before;\nld.global.f32 before, [" + address + "];\nadd.rn.f32 " + value +
+                    ", " + value + ", before;\n");
+}
+
+// mad.wide is the address arithmetic of A: column * 4, then for each row the size of a row, which
+// is one element of the transposed matrix.
+void swap_indices_of_matrix(ptx::Module& m) {
+  const ptx::Operand* const rows = operand_at(m, ptx::Op::min, 0, 1);
+  const ptx::Operand* const column = operand_at(m, ptx::Op::mad_wide, 0, 1);
+  if (rows == nullptr || column == nullptr) return;
+  const ptx::Function& before = m.functions.front();
+  const std::string product = "mul.lo.u32 swapped, " +
+                              ptx::name_of(m, before, column->as_register()) + ", " +
+                              ptx::name_of(m, before, rows->as_register()) + ";\n";
+  insert_before(m, find_statement(before, ptx::Op::mad_wide, 0), ".reg .b32 swapped;\n" + product);
+  ptx::Function& function = m.functions.front();
+  const auto decl = static_cast<std::uint32_t>(function.registers.size() - 1);
+  *operand_at(m, ptx::Op::mad_wide, 0, 1) = ptx::Operand::reg(ptx::Register{{decl}, 0});
+  set_operand(m, ptx::Op::mul_wide, 0, 2, ptx::Operand::integer(1));
+  for (ptx::Instruction& statement : function.body) {
+    if (!statement.is(ptx::Op::mad_wide)) continue;
+    const std::span<ptx::Operand> operands = function.operands_of(statement);
+    if (operands[0] == operands[3]) operands[1] = ptx::Operand::integer(1);
+  }
 }
 
 }  // namespace ptxgen::qa

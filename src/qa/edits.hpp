@@ -34,4 +34,9 @@ void insert_before(ptx::Module& module, std::size_t index, std::string_view stat
 [[nodiscard]] ptx::Operand* operand_at(ptx::Module& module, ptx::Op op, std::size_t number,
                                        std::size_t i);
 
+/// The kernel adds its results to what its output was: to the target of its last store.
+void accumulate_into_output(ptx::Module& module);
+/// gemv_coalesced reads A[column * k + row] instead of A[row * n + column].
+void swap_indices_of_matrix(ptx::Module& module);
+
 }  // namespace ptxgen::qa

@@ -36,6 +36,32 @@ GemvRun without_guards(const std::vector<float>& values) {
   return run;
 }
 
+// The module's first kernel with its arguments; `launch` refers to the other members.
+struct PreparedLaunch {
+  PreparedLaunch(emulator::Device& device, const ptx::Module& module,
+                 const LaunchGeometry& geometry, const std::vector<std::uint64_t>& arguments)
+      : program(emulator::Program::load(device, module)) {
+    const emulator::Program::Kernel& kernel = program.kernels().front();
+    block.resize(kernel.parameter_bytes);
+    for (std::size_t i = 0; i < kernel.parameters.size() && i < arguments.size(); ++i) {
+      std::memcpy(block.data() + kernel.parameters[i].offset, &arguments[i],
+                  std::min<std::size_t>(kernel.parameters[i].bytes, sizeof arguments[i]));
+    }
+    launch.kernel = kernel.name;
+    launch.grid = emulated(geometry.grid);
+    launch.block = emulated(geometry.block);
+    launch.cluster = emulated(geometry.cluster);
+    launch.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
+    launch.parameters = block;
+  }
+  PreparedLaunch(const PreparedLaunch&) = delete;
+  PreparedLaunch& operator=(const PreparedLaunch&) = delete;
+
+  emulator::Program program;
+  std::vector<std::byte> block;
+  emulator::Launch launch;
+};
+
 }  // namespace
 
 Problem random_problem(std::uint32_t k, std::uint32_t n, std::uint64_t seed, float low,
@@ -109,21 +135,16 @@ GemvRun Fixture::gemv(const ptx::Module& module, const LaunchGeometry& geometry,
 emulator::Result Emulation::launch(const ptx::Module& module, const LaunchGeometry& geometry,
                                    const std::vector<std::uint64_t>& arguments,
                                    const emulator::Options& options) {
-  emulator::Program program = emulator::Program::load(device_, module);
-  const emulator::Program::Kernel& kernel = program.kernels().front();
-  std::vector<std::byte> block(kernel.parameter_bytes);
-  for (std::size_t i = 0; i < kernel.parameters.size() && i < arguments.size(); ++i) {
-    std::memcpy(block.data() + kernel.parameters[i].offset, &arguments[i],
-                std::min<std::size_t>(kernel.parameters[i].bytes, sizeof arguments[i]));
-  }
-  emulator::Launch launch;
-  launch.kernel = kernel.name;
-  launch.grid = emulated(geometry.grid);
-  launch.block = emulated(geometry.block);
-  launch.cluster = emulated(geometry.cluster);
-  launch.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
-  launch.parameters = block;
-  return emulator::run(program, launch, options);
+  PreparedLaunch prepared(device_, module, geometry, arguments);
+  return emulator::run(prepared.program, prepared.launch, options);
+}
+
+emulator::Result Emulation::observe(const ptx::Module& module, const LaunchGeometry& geometry,
+                                    const std::vector<std::uint64_t>& arguments,
+                                    emulator::Observer& observer,
+                                    const emulator::Options& options) {
+  PreparedLaunch prepared(device_, module, geometry, arguments);
+  return emulator::observe(prepared.program, prepared.launch, observer, options);
 }
 
 std::uint64_t count_rule(const emulator::Result& result, emulator::Rule rule) {

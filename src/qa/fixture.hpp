@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/observer.hpp"
 #include "ptxgen/kernels/describe.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
@@ -113,6 +114,10 @@ class Emulation {
   [[nodiscard]] emulator::Result launch(const ptx::Module& module, const LaunchGeometry& geometry,
                                         const std::vector<std::uint64_t>& arguments,
                                         const emulator::Options& options = {});
+  /// The same with an observer.
+  emulator::Result observe(const ptx::Module& module, const LaunchGeometry& geometry,
+                           const std::vector<std::uint64_t>& arguments,
+                           emulator::Observer& observer, const emulator::Options& options = {});
   [[nodiscard]] emulator::Device& device() noexcept { return device_; }
 
  private:

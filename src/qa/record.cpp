@@ -74,6 +74,10 @@ Record read_record(const std::string& file) {
     for (const auto& [name, result] : json.at("results").items()) {
       record.results[name] = result.get<std::string>();
     }
+    const nlohmann::json notes = json.value("notes", nlohmann::json::object());
+    for (const auto& [name, note] : notes.items()) {
+      record.notes[name] = note.get<std::string>();
+    }
     for (const auto& [label, names] : json.at("labels").items()) {
       record.labels[label] = names.get<std::vector<std::string>>();
     }

@@ -16,6 +16,8 @@ struct Record {
   std::string mode;  ///< "day", "ci", "full"
   /// Name to "passed", "failed" or "skipped". Tests are "PRESET: NAME", steps have their own name.
   std::map<std::string, std::string, std::less<>> results;
+  /// What steps say of their results: "91.3 % of 50000 lines".
+  std::map<std::string, std::string, std::less<>> notes;
   /// Label of ctest to names of tests.
   std::map<std::string, std::vector<std::string>, std::less<>> labels;
 };

@@ -46,9 +46,11 @@ TEST_CASE("qa: a record that is missing, damaged or about another commit does no
   write_file(file, "{\"commit\": 5}");
   CHECK(read_record(file).why_not.find("is no record of scripts/test") != std::string::npos);
   write_file(file,
-             R"({"commit":"0123456789abcdef","mode":"day","results":{"a":"passed"},"labels":{}})");
+             R"({"commit":"0123456789abcdef","mode":"day","results":{"a":"passed"},"labels":{},)"
+             R"("notes":{"a":"91.3 % of 50000 lines"}})");
   const Record other = read_record(file);
   CHECK_FALSE(other.found);
   CHECK(other.why_not.find("is about commit 0123456789ab, the tree is at ") != std::string::npos);
   CHECK(other.results.size() == 1);
+  CHECK(other.notes.at("a") == "91.3 % of 50000 lines");
 }

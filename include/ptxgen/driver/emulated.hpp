@@ -62,6 +62,9 @@ struct LaunchReport {
   std::uint64_t number = 0;  ///< as `last_launch` gave it; each launch of the process has another
   std::span<const ReportedFinding> findings = {};  ///< the result's, in their order
   std::span<const FindingEntry> entries = {};      ///< a fault is an entry of its own, the last
+  /// The module that was loaded, whose lines are those of the counters. Not to be read if the host
+  /// may unload it before the launch has ended.
+  const ptx::Module* module = nullptr;
 };
 
 /// What launches of a context are checked for and how they are scheduled. Applies to work that is

@@ -44,6 +44,15 @@ struct RunOptions {
   bool strict = false;
 };
 
+/// File, kernel, sizes and arguments of a launch.
+void add_launch_options(Command& command, RunOptions& options);
+/// The rules that are checked, and findings that are suppressed.
+void add_rule_options(Command& command, RunOptions& options);
+/// The forms of an argument SPEC, and an example: the end of --help.
+[[nodiscard]] std::string argument_help(const std::string& example);
+/// Checks, suppressions and budgets. Throws `UsageError`, and `Error` for the file of suppressions.
+[[nodiscard]] emulator::Options emulator_options(const RunOptions& options);
+
 /// `X[,Y[,Z]]` of an option. Throws `UsageError`.
 [[nodiscard]] emulator::Dim3 size_of_option(const std::string& option, const std::string& text);
 

@@ -35,37 +35,6 @@ struct Plan {
   Trace trace;  // of the emulator; a GPU has its device's
 };
 
-emulator::Options run_options(const RunOptions& request) {
-  emulator::Options options;
-  try {
-    options.checks = emulator::RuleSet::parse(request.check);
-  } catch (const Error& error) {
-    throw UsageError(format_text("--check {}: {}", request.check, error.message));
-  }
-  for (const std::string& rules : request.no_check) {
-    try {
-      options.checks.remove(emulator::RuleSet::parse(rules));
-    } catch (const Error& error) {
-      throw UsageError(format_text("--no-check {}: {}", rules, error.message));
-    }
-  }
-  if (!request.suppressions.empty()) {
-    options.suppressions = emulator::parse_suppressions(read_input(request.suppressions),
-                                                        input_name(request.suppressions));
-  }
-  for (const std::string& text : request.suppress) {
-    try {
-      options.suppressions.push_back(emulator::parse_suppression(text));
-    } catch (const Error& error) {
-      throw UsageError(format_text("--suppress {}: {}", text, error.message));
-    }
-  }
-  options.max_instructions = request.max_instructions;
-  options.max_launch_instructions = request.max_launch_instructions;
-  options.parallel = request.parallel;
-  return options;
-}
-
 // Standard input can be read once only.
 void check_standard_input(const RunOptions& options, const Plan& plan) {
   unsigned readers = options.file == "-" ? 1 : 0;
@@ -454,7 +423,7 @@ void run_command(const RunOptions& options, int& exit_code) {
   const DeviceChoice choice =
       choose_device(options.device.device, emulator_only(options), Settings::from_environment());
   Plan plan;
-  plan.options = run_options(options);
+  plan.options = emulator_options(options);
   for (const std::string& text : options.arguments) {
     plan.specs.push_back(emulator::parse_argument(text));
   }
@@ -471,28 +440,6 @@ void run_command(const RunOptions& options, int& exit_code) {
       chosen_gpu(options.device.gpu, choice, is_cuda_source(options.file) ? "" : module.target);
   run_on_emulator(options, plan, exit_code);
 }
-
-// Footer of --help.
-constexpr const char* kArguments =
-    "An argument SPEC, one for each parameter, in their order:\n"
-    "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
-    "f64:VALUE\n"
-    "  bytes:HEX, null\n"
-    "  in:FILE              a read-only buffer with the file's bytes\n"
-    "  out:BYTES:FILE       a buffer, not initialised, written to the file afterwards\n"
-    "  inout:FILE:FILE2     a buffer with the bytes of the one, written to the other\n"
-    "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n"
-    "  npy:FILE             a read-only buffer with the elements of a NumPy file\n"
-    "  npy:FILE:FILE2       the same, written to another NumPy file afterwards\n"
-    "  npy:TYPE:SHAPE:FILE  a buffer, not initialised, written to a NumPy file\n"
-    "  random:TYPE:SHAPE[:SEED]         read-only; floats in [-1, 1), integers of full range\n"
-    "  iota:TYPE:SHAPE[:START[:STEP]]   read-only; START, START + STEP, ... (0, 1, 2, ...)\n"
-    "  fill:TYPE:SHAPE:VALUE            read-only; every element the same\n"
-    "  print:TYPE:SHAPE     a buffer, not initialised, printed afterwards\n"
-    "  print:SPEC           the buffer of an npy, random, iota or fill SPEC, printed afterwards\n"
-    "  TYPE is u8 to u64, s8 to s64, f16, bf16, f32 or f64; SHAPE is N, NxM, ...\n\n"
-    "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg random:f32:1024 iota:f32:1024 "
-    "print:f32:1024 u32:1024";
 
 void add_schedule_options(Command& command, RunOptions& options) {
   command.add_option("--seed", options.seed, "which legal schedule").capture_default_str();
@@ -520,13 +467,7 @@ void add_finding_options(Command& command, RunOptions& options) {
                    "print the counters by source line, where the PTX has .loc");
   command.add_flag("--all", options.all,
                    "every finding; without it those of one source line and cause are one entry");
-  command.add_option("--check", options.check, "all, default, none, or RULE,..")
-      .capture_default_str();
-  command.add_option("--no-check", options.no_check, "RULE,.. that are not checked")
-      .one_value_each();
-  command.add_option("--suppress", options.suppress, "RULE[:KERNEL[:LINE]], repeatable")
-      .one_value_each();
-  command.add_option("--suppressions", options.suppressions, "a file with one of these a line");
+  add_rule_options(command, options);
 }
 
 }  // namespace
@@ -534,21 +475,10 @@ void add_finding_options(Command& command, RunOptions& options) {
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   Command command(app, "run", "Run a kernel of any PTX, on a GPU or without one");
-  command.footer(kArguments);
-  command
-      .add_option("file", options->file,
-                  "PTX file, - for standard input; CUDA C++ (*.cu) is compiled by NVRTC or nvcc")
-      .required();
-  command.add_option(
-      "--entry", options->entry,
-      "the kernel, if the file has several: its name, its C++ name or a piece of it");
-  command.add_option("--grid", options->grid, "blocks: X[,Y[,Z]]").required();
-  command.add_option(
-      "--block", options->block,
-      "threads of a block: X[,Y[,Z]]; may be left out where the kernel requires one");
-  command.add_option("--cluster", options->cluster, "blocks of a cluster: X[,Y[,Z]]");
-  command.add_option("--smem", options->shared_bytes, "dynamic shared memory, bytes");
-  command.add_option("--arg", options->arguments, "argument SPEC, repeatable");
+  command.footer(argument_help(
+      "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg random:f32:1024 iota:f32:1024 "
+      "print:f32:1024 u32:1024"));
+  add_launch_options(command, *options);
   add_schedule_options(command, *options);
   add_finding_options(command, *options);
   options->device.add_to(command);

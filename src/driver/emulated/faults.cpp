@@ -5,6 +5,7 @@
 #include "driver/emulated/memory_before.hpp"
 #include "driver/emulated/modules.hpp"
 #include "driver/emulated/reported.hpp"
+#include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -66,17 +67,11 @@ void log_findings(std::span<const ReportedFinding> findings, std::span<const Fin
   log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code, strict));
 }
 
-/// The listener's, if there is one that keeps launches that fail.
-void report_failed(const KernelLaunch& launch, const LaunchReport& report,
-                   const std::vector<MemoryBefore>& memory, LaunchListener* listener) {
-  if (listener == nullptr || !listener->keeps_failed()) return;
-  const bool failed = report.fault != CUDA_SUCCESS ||
-                      std::ranges::any_of(report.findings, [](const ReportedFinding& reported) {
-                        return reported.found.finding.severity == Severity::Error;
-                      });
-  if (!failed) return;
-  listener->failed({report, launch.function->owner->program.module(), launch.cluster,
-                    launch.dynamic_shared_bytes, launch.cooperative, launch.arguments, memory});
+bool has_failed(const emulator::Result& result, std::span<const ReportedFinding> findings) {
+  return result.status == emulator::Status::Fault ||
+         std::ranges::any_of(findings, [](const ReportedFinding& reported) {
+           return reported.fault || reported.found.finding.severity == Severity::Error;
+         });
 }
 
 /// To whoever watches the module or the context.
@@ -156,10 +151,9 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   request.parameters = launch.arguments;
   const std::shared_ptr<LaunchListener> listener =
       launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
+  const bool keeps = listener != nullptr && listener->keeps_failed();
   std::vector<MemoryBefore> before;
-  if (listener != nullptr && listener->keeps_failed()) {
-    before = memory_before(context->memory.space(), launch);
-  }
+  if (keeps) before = memory_before(context->memory.space(), launch);
   emulator::Result result;
   try {
     result = emulator::run(launch.function->owner->program, request, launch.options);
@@ -172,6 +166,9 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   }
   const std::vector<ReportedFinding> findings = report_findings(launch, result);
   const std::vector<FindingEntry> entries = group_entries(launch, findings);
+  const ptx::Module& module = launch.function->owner->program.module();
+  const bool failed = keeps && has_failed(result, findings);
+  const std::string ptx = failed ? ptx::print(module) : std::string();
   memory.unlock();  // who listens to the log or watches launches may wait for other threads
   if (!result.printed.empty()) {
     // Hardware keeps it until the next synchronisation; nothing can come in between here.
@@ -183,10 +180,13 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   const NoCalls none;
   log_findings(findings, entries, fault);
   const std::uint64_t number = launch.number != 0 ? launch.number : next_launch_number();
-  const LaunchReport about{request.kernel, launch.grid, launch.block, result,
-                           fault.code,     number,      findings,     entries};
+  const LaunchReport about{request.kernel, launch.grid, launch.block, result, fault.code,
+                           number,         findings,    entries,      &module};
   report(context, about, listener.get());
-  report_failed(launch, about, before, listener.get());
+  if (failed) {
+    listener->failed({about, ptx, launch.cluster, launch.dynamic_shared_bytes, launch.cooperative,
+                      launch.arguments, before});
+  }
   return fault.code;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct MemoryBefore {
 /// only.
 struct FailedLaunch {
   const LaunchReport& report;
-  const ptx::Module& module;
+  std::string_view ptx;  ///< the module
   emulator::Dim3 cluster;
   std::uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;

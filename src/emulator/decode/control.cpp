@@ -136,6 +136,7 @@ void Decoder::decode() {
   resolve_labels();
   mark_followers();
   order_segments();
+  note_register_places();
 }
 
 void Decoder::decode_instruction() {

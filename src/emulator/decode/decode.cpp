@@ -43,15 +43,15 @@ Decoder::Decoder(Image& image, const Placement& placement, Code& code)
   registers_.assign(register_index_.size(), kNoIndex);
   undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
   deciding_ = DecidingRegisters(function(), register_index_);
-  analysis::RegisterSet alone = undefined_;
+  alone_ = undefined_;
   for (const auto* variables : {&function().parameters, &function().returns}) {
     for (const ptx::Variable& variable : *variables) {
       if (variable.decl.value == ptx::kNone) continue;
       const std::uint32_t number = register_index_.find({variable.decl, 0});
-      if (number != ptx::kNone) alone.insert(number);
+      if (number != ptx::kNone) alone_.insert(number);
     }
   }
-  shared_places_ = SharedPlaces(function(), cfg_, register_index_, alone);
+  shared_places_ = SharedPlaces(function(), cfg_, register_index_, alone_);
   local_offset_.assign(function().variables.size(), kNoIndex);
 }
 
@@ -103,6 +103,13 @@ void Decoder::place_registers() {
           free.pop_back();
         }
       });
+}
+
+void Decoder::note_register_places() {
+  code_.register_places.reserve(registers_.size());
+  for (std::uint32_t number = 0; number < registers_.size(); ++number) {
+    code_.register_places.push_back({registers_[number], !alone_.contains(number)});
+  }
 }
 
 Slot Decoder::declared_slot(ptx::Register reg) {

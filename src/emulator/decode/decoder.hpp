@@ -144,6 +144,7 @@ class Decoder {
   [[nodiscard]] std::vector<Slot> components(ptx::Register reg, std::uint8_t component);
   void decode_instruction();
   void end_function();
+  void note_register_places();
   void symbol_address(const ptx::Symbol& symbol, Address& address);
   void branch_table_step(ControlDetail& detail);
   void barrier_step(ControlDetail& detail);
@@ -183,6 +184,7 @@ class Decoder {
   analysis::Cfg cfg_;
   analysis::RegisterIndex register_index_;
   analysis::RegisterSet undefined_;  ///< possibly undefined, see analysis::maybe_undefined
+  analysis::RegisterSet alone_;      ///< share their places with no other register
   DecidingRegisters deciding_;
   std::vector<bool> warpgroup_registers_;  ///< of wgmma, by number in register_index_, or empty
   std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes; the shadow follows

@@ -11,6 +11,7 @@
 #include "emulator/machine/cluster.hpp"
 #include "emulator/machine/launch_plan.hpp"
 #include "emulator/machine/launch_progress.hpp"
+#include "emulator/machine/observe.hpp"
 #include "emulator/machine/warp.hpp"
 #include "emulator/memory/bulk.hpp"
 #include "emulator/race/race.hpp"
@@ -227,7 +228,8 @@ struct Group {
 class LaunchRun {
  public:
   /// `exact`: see plan_launch.
-  LaunchRun(const Program& program, const Launch& launch, const Options& options, bool exact)
+  LaunchRun(const Program& program, const Launch& launch, const Options& options, bool exact,
+            Observation* observation = nullptr)
       : image_(program.image()), reporter_(image_, options, launch.kernel) {
     const Program::Kernel& kernel = *program.find_kernel(launch.kernel);
     const auto number = static_cast<std::size_t>(&kernel - program.kernels().data());
@@ -238,6 +240,8 @@ class LaunchRun {
     grid_.space = image_.space;
     grid_.reporter = &reporter_;
     grid_.options = options;
+    grid_.observation = observation;
+    grid_.run_steps = observation == nullptr ? &run_steps : &run_observed_steps;
     grid_.grid = launch.grid;
     grid_.block = launch.block;
     grid_.cluster = cluster_of(kernel, launch);
@@ -406,6 +410,7 @@ class LaunchRun {
         suspended.push_back(std::move(group));
         continue;
       }
+      if (grid_.observation != nullptr && grid_.observation->stopped()) abandoned_ = true;
       for (const auto& place : group->places) report_unfinished(place->cta);
       std::uint64_t instructions = 0;
       for (const auto& place : group->places) instructions += end(*place);
@@ -673,6 +678,17 @@ Result run(Program& program, const Launch& launch, const Options& options) {
     }
   }
   return LaunchRun(program, launch, options, true).run(gpu);
+}
+
+Result observe(Program& program, const Launch& launch, Observer& observer, const Options& options) {
+  const ptx::Gpu& gpu = program.image().space->gpu();
+  check(program, launch, gpu);
+  Options one_thread = options;
+  one_thread.threads = 1;
+  one_thread.parallel = false;
+  Observation observation(program.image(), observer);
+  // Exact: a replay would show the observer its instructions twice.
+  return LaunchRun(program, launch, one_thread, true, &observation).run(gpu);
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -81,13 +81,6 @@ void split_off(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t
   warp.splits.push_back(other);
 }
 
-/// Runs the steps of a segment; returns the last one, the control step. Not inlined: the loop keeps
-/// its registers.
-__attribute__((noinline)) const Step* run_steps(Context& context, const Step* step) {
-  for (; step->run != nullptr; ++step) step->run(context, *step);
-  return step;
-}
-
 /// What the run loop does after a control step.
 enum class Next : std::uint8_t { Continue, Reselect, Yield, Spins, Stop };
 
@@ -125,6 +118,7 @@ class Runner {
     Context context = context_of(warp_, split());
     Worker& worker = *context.worker;
     const std::uint64_t budget = context.grid->options.max_instructions;
+    const auto run_steps = context.grid->run_steps;
     for (;;) {
       if (warp_.splits.size() > 1) {
         index_ = merge(warp_, index_);
@@ -499,6 +493,11 @@ Context context_of(Warp& warp, Split& split) {
   context.activation = split.frame;
   context.split = &split;
   return context;
+}
+
+const Step* run_steps(Context& context, const Step* step) {
+  for (; step->run != nullptr; ++step) step->run(context, *step);
+  return step;
 }
 
 void start_warp(Warp& warp) {

@@ -16,6 +16,9 @@ enum class WarpStop : std::uint8_t {
 /// Runs a warp for about `quantum` segments.
 [[nodiscard]] WarpStop run_warp(Warp& warp, std::uint64_t quantum);
 
+/// Grid::run_steps of a launch without an observer.
+[[nodiscard]] const Step* run_steps(Context& context, const Step* step);
+
 /// Prepares a warp to enter the kernel.
 void start_warp(Warp& warp);
 

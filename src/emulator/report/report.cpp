@@ -115,7 +115,24 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
           ptx::SourceMap(image_.module, *there.function).position(statement_index(there));
     }
   }
+  if (is_new) count_new(entry);
   return &result;
+}
+
+void Reporter::count_new(const Entry& entry) {
+  if (suppressed(entry.finding)) return;
+  ++count_;
+  newest_ = &entry;
+}
+
+std::size_t Reporter::count() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+RunFinding Reporter::newest() const {
+  const std::lock_guard lock(mutex_);
+  return newest_->finding;
 }
 
 void Reporter::fill(RunFinding& finding, FindingText&& text) {

@@ -113,6 +113,11 @@ class Reporter {
     return last_.load(std::memory_order_relaxed) != ~std::uint64_t{0};
   }
 
+  /// Findings so far that are not suppressed. Thread-safe.
+  [[nodiscard]] std::size_t count() const;
+  /// The newest of them; only if there is one.
+  [[nodiscard]] RunFinding newest() const;
+
   /// All findings, ordered by block in launch order, then line.
   [[nodiscard]] std::vector<RunFinding> take();
 
@@ -127,6 +132,7 @@ class Reporter {
   RunFinding* open(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
                    const OtherParty& other, bool mapped = false);
   RunFinding* open_launch(std::uint64_t order, Rule rule);
+  void count_new(const Entry& entry);
   [[nodiscard]] RunFinding described(Rule rule) const;
   static void fill(RunFinding& finding, FindingText&& text);
   [[nodiscard]] bool suppressed(const RunFinding& finding) const;
@@ -134,8 +140,10 @@ class Reporter {
   const Image& image_;
   const Options& options_;
   std::string kernel_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<Key, Entry> entries_;
+  std::size_t count_ = 0;
+  const Entry* newest_ = nullptr;
   std::atomic<std::uint64_t> last_{~std::uint64_t{0}};
 };
 

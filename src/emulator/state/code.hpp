@@ -348,6 +348,12 @@ struct Code {
   };
   std::vector<Shadow> shadows;
   std::vector<FrameValue> frame_values;
+  /// Where the registers are, by their number in analysis::RegisterIndex; for observers.
+  struct RegisterPlace {
+    std::uint32_t offset = kNoIndex;  ///< kNoIndex: no place
+    bool shared = false;              ///< with registers that hold values elsewhere in the text
+  };
+  std::vector<RegisterPlace> register_places;
   std::vector<ValuePlace> parameters;  ///< of a device function
   std::vector<ValuePlace> returns;
   std::uint32_t frame_bytes = 0;

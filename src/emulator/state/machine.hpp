@@ -15,6 +15,7 @@
 namespace ptxgen::inline v0::emulator {
 
 class AsyncCopies;        // memory/async.hpp
+class Observation;        // machine/observe.hpp
 struct BulkCopies;        // memory/bulk_queue.hpp
 class WarpgroupMatrices;  // memory/warpgroup.hpp
 class Races;              // race/race.hpp
@@ -242,7 +243,10 @@ struct Grid {
   std::uint64_t grid_workspace = 0;
   std::uint32_t reserved_shared_start = 0;
   std::uint32_t reserved_shared_bytes = 0;
-  std::unique_ptr<Races> races;  ///< of global memory; null if not checked
+  std::unique_ptr<Races> races;        ///< of global memory; null if not checked
+  Observation* observation = nullptr;  ///< null: the launch has no observer
+  /// Runs the steps of a segment; returns the last one, the control step.
+  const Step* (*run_steps)(Context&, const Step*) = nullptr;
 };
 
 /// State that a handler works on.

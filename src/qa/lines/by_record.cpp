@@ -24,6 +24,10 @@ Outcome by_record(Fixture& fixture, const Line& line) {
                 count_text(results.failed.size(), "result"),
                 results.failed.empty() ? std::string() : results.failed.front());
     tally.figure("{}: {} passed, {} skipped", piece, results.passed.size(), results.skipped.size());
+    for (const std::string& name : results.passed) {
+      const auto note = fixture.record.notes.find(name);
+      if (note != fixture.record.notes.end()) tally.figure("{}: {}", name, note->second);
+    }
   }
   if (undecided != 0) {
     return skipped(Need::Record, format_text("the record of a run in mode '{}' has no result of {}",

@@ -16,7 +16,9 @@ namespace ptxgen::qa {
 [[nodiscard]] std::span<const Line> documentation_lines();
 [[nodiscard]] std::span<const Line> hypothesis_lines();
 [[nodiscard]] std::span<const Line> static_lines();
+[[nodiscard]] std::span<const Line> frame_lines();
 [[nodiscard]] std::span<const Line> waiting_lines();
+[[nodiscard]] std::span<const Line> coverage_lines();
 [[nodiscard]] std::span<const Line> replay_lines();
 [[nodiscard]] std::span<const Line> playbook_lines();
 [[nodiscard]] std::span<const Line> profile_lines();

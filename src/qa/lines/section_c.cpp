@@ -282,7 +282,7 @@ constexpr Line kLines[] = {
      by_record, kFailedResult, "cmake --preset release -DPTXGEN_WERROR=ON",
      "case release: ;case clang: "},
     {"C9", Section::C, 2, "clang-tidy has no findings", "of src and include", Means::Record,
-     by_record, kFailedResult, "run-clang-tidy -p build/dev", "step clang-tidy"},
+     by_record, kFailedResult, "run-clang-tidy -p build/clang", "step clang-tidy"},
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 #include "qa/edits.hpp"
@@ -57,20 +56,6 @@ Outcome same_bits(Fixture& fixture, const Line&) {
   }
   tally.figure("1000 launches each of the planned, the coalesced and the strided kernel");
   return tally.outcome();
-}
-
-// The kernel adds to what y was.
-void accumulates(ptx::Module& m) {
-  ptx::Function& function = m.functions.front();
-  const std::size_t last =
-      find_statement(function, ptx::Op::st, count_statements(function, ptx::Op::st) - 1);
-  if (last == function.body.size()) return;
-  const std::span<const ptx::Operand> operands = function.operands_of(function.body[last]);
-  const std::string address = ptx::name_of(m, function, operands[0].as_register());
-  const std::string value = ptx::name_of(m, function, operands[1].as_register());
-  insert_before(m, last,
-                ".reg .f32 before;\nld.global.f32 before, [" + address + "];\nadd.rn.f32 " + value +
-                    ", " + value + ", before;\n");
 }
 
 Outcome no_state(Fixture& fixture, const Line&) {
@@ -225,7 +210,7 @@ constexpr Line kLines[] = {
      "a sequence of shapes against fresh launchers, bit for bit; y is NaN before",
      Means::Emulator,
      no_state,
-     {"the kernel adds to what y was", accumulates, nullptr},
+     {"the kernel adds to what y was", accumulate_into_output, nullptr},
      {}},
     {"F3",
      Section::F,

@@ -90,21 +90,7 @@ Outcome coalescing_speed(Fixture& fixture, const Line&) {
   return tally.outcome(Verdict::Supported);
 }
 
-constexpr std::string_view kFrames =
-    "needs frames, `ptxgen step`, which the program does not have yet";
-constexpr std::string_view kCoverage =
-    "needs recorded coverage, which the program does not have yet";
-
 constexpr Line kLines[] = {
-    {"2.T1", Section::Frames, 5, "runs do not share state", kFrames, Means::Emulator},
-    {"2.T2", Section::Frames, 5, "every output element is compared in frames", kFrames,
-     Means::Emulator},
-    {"2.T3", Section::Frames, 5, "boundary cases in frames", kFrames, Means::Emulator},
-    {"4.C1", Section::Coverage, 5, "90 % of cells and of branch outcomes are executed", kCoverage,
-     Means::Emulator},
-    {"4.C2", Section::Coverage, 3, "the heat map has the recorder's counts", kCoverage,
-     Means::Emulator},
-    {"4.C3", Section::Coverage, 2, "all configurations are exercised", kCoverage, Means::Emulator},
     {"S1",
      Section::Hypotheses,
      0,

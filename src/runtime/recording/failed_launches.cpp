@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/version.hpp"
 #include "runtime/recording/outputs.hpp"
 #include "support/file_system.hpp"
@@ -95,7 +94,7 @@ Recording recording_of(const FailedLaunch& launch, const DeviceInfo& info) {
   recording.made_by = format_text("ptxgen {}, {}", kVersion, info.name);
   const ptx::Gpu gpu = gpu_of(info);
   if (ptx::find_gpu(gpu.name) != nullptr) recording.gpu = std::string(gpu.name);
-  recording.modules.push_back(ptx::print(launch.module));
+  recording.modules.emplace_back(launch.ptx);
   for (std::size_t i = 0; i < launch.memory.size(); ++i) {
     const MemoryBefore& before = launch.memory[i];
     RecordedBuffer buffer;
