@@ -21,6 +21,10 @@ Debugger::Debugger(LaunchSource& source, std::vector<Watch> watches, std::size_t
       watches_(std::move(watches)),
       max_history_(std::max<std::size_t>(history, 2)) {}
 
+Debugger::~Debugger() = default;
+
+const Frame& Debugger::frame() const noexcept { return history_[position_]; }
+
 void Debugger::run(DebuggerFront& front) {
   front_ = &front;
   goal_ = {};

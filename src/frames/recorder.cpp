@@ -24,6 +24,12 @@ FrameRecorder::FrameRecorder(const emulator::Device& device, FrameOptions option
   options_.every = std::max<std::uint64_t>(options_.every, 1);
 }
 
+FrameRecorder::~FrameRecorder() = default;
+
+std::span<const Frame> FrameRecorder::frames() const noexcept {
+  return std::span(frames_).subspan(first_);
+}
+
 bool FrameRecorder::selects(const emulator::Moment& moment) const {
   if (options_.one_block && moment.block_number() != options_.block) return false;
   if (options_.one_warp && moment.warp() != options_.warp) return false;

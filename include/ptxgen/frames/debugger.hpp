@@ -65,6 +65,7 @@ class Debugger : private emulator::Observer {
   /// `history`: frames that are kept, at least 2.
   explicit Debugger(LaunchSource& source, std::vector<Watch> watches = {},
                     std::size_t history = 512);
+  ~Debugger() override;
 
   /// Runs the launch, stops before its first instruction, and asks the front until it quits. Throws
   /// what the source and the front throw.
@@ -72,7 +73,7 @@ class Debugger : private emulator::Observer {
 
   // While the front is asked.
 
-  [[nodiscard]] const Frame& frame() const noexcept { return history_[position_]; }
+  [[nodiscard]] const Frame& frame() const noexcept;
   /// The frame before, if it is kept; else null.
   [[nodiscard]] const Frame* previous() const noexcept;
   /// Why it stopped: "start", "step", "line 12", "barrier", "finding", "interrupt", "end".

@@ -45,15 +45,14 @@ class BlockMarks {
 class FrameRecorder : public emulator::Observer {
  public:
   FrameRecorder(const emulator::Device& device, FrameOptions options);
+  ~FrameRecorder() override;
 
   bool before(const emulator::Moment& moment) override;
   /// Adds the frame after the launch: the buffers among the watches, the findings.
   void finish(const emulator::Result& result);
 
   /// In the order of execution; the oldest may have been dropped (FrameOptions::max_frames).
-  [[nodiscard]] std::span<const Frame> frames() const noexcept {
-    return std::span(frames_).subspan(first_);
-  }
+  [[nodiscard]] std::span<const Frame> frames() const noexcept;
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
   /// The last kept frame at or before an instruction of the launch, by its number; the first kept
   /// one if all are later, null without frames.

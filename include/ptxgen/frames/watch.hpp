@@ -58,7 +58,6 @@ struct WatchedValues {
   std::uint64_t first = 0;          ///< element
   std::vector<std::uint64_t> bits;  ///< patterns, zero-extended
   std::vector<bool> known;          ///< false: never written, or the register holds no value here
-  friend bool operator==(const WatchedValues&, const WatchedValues&) = default;
 };
 
 /// The shortest text that gives the value back; predicates 0 or 1, `.b` types as unsigned.
