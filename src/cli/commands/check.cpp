@@ -7,6 +7,7 @@
 #include "cli/output/finding_text.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/source_map.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -61,7 +62,7 @@ std::vector<Finding> check(const CheckArguments& options) {
     gates.block = {block.x, block.y, block.z};
   }
   std::vector<Finding> findings = gates::run(module, gates);
-  fill_sources(findings, module);
+  ptx::fill_sources(findings, module);
   return findings;
 }
 

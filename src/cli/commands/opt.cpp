@@ -10,6 +10,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/source_map.hpp"
 
 namespace ptxgen::cli {
 
@@ -59,7 +60,7 @@ void opt(const OptArguments& options) {
   const std::string text = ptx::print(module);
   // The lines of findings are those of the text that was read.
   std::vector<Finding> findings = gates::run(module);
-  fill_sources(findings, module);
+  ptx::fill_sources(findings, module);
   if (!options.output.empty() || !options.json) write_output(options.output, text);
   if (options.json) {
     nlohmann::json document = to_json(findings);

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "ptxgen/ptx/source_map.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::cli {
@@ -116,10 +115,6 @@ json groups_json(std::span<const Finding> findings) {
 
 json groups_json(std::span<const emulator::RunFinding> findings) {
   return groups_json(std::span<const FindingGroup>(emulator::group_findings(findings)));
-}
-
-void fill_sources(std::span<Finding> findings, const ptx::Module& module) {
-  ptx::fill_sources(findings, module);
 }
 
 }  // namespace ptxgen::cli

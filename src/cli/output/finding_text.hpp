@@ -22,8 +22,4 @@ namespace ptxgen::cli {
 [[nodiscard]] nlohmann::json groups_json(std::span<const Finding> findings);
 [[nodiscard]] nlohmann::json groups_json(std::span<const emulator::RunFinding> findings);
 
-/// Fills the source position of findings that have none, from the `.loc` of the statement in their
-/// line.
-void fill_sources(std::span<Finding> findings, const ptx::Module& module);
-
 }  // namespace ptxgen::cli
