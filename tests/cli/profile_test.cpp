@@ -60,7 +60,7 @@ TEST_CASE("run --trace has its steps, the kernel, and counters that agree with -
   CHECK(summary.counters.size() == lines + 1);
 }
 
-TEST_CASE("--flame prints the tree and the hottest lines, and leaves no file") {
+TEST_CASE("the summary of --flame prints the tree and the hottest lines, and leaves no file") {
   const TemporaryDirectory folder;
   const std::string ptx = folder.file("vadd.ptx");
   REQUIRE(ptxgen_program({"dump", "vadd", "-o", ptx}).exit_code == 0);
