@@ -4,6 +4,7 @@
 #include "coverage/cells.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/markup.hpp"
 
 namespace ptxgen::coverage {
 
@@ -42,20 +43,6 @@ std::string field_text(const CellMap& map, const Grid& grid, std::uint64_t row,
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string heat_map_text(const CellMap& map) {
@@ -90,8 +77,8 @@ std::string heat_map_svg(const CellMap& map, std::string_view title) {
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
       "<text x=\"10\" y=\"18\">{}</text>\n"
       "<text x=\"10\" y=\"34\">{}: {} x {} elements, {} of {} cells accessed</text>\n",
-      width, height, width, height, escaped(title), escaped(map.buffer), map.rows, map.columns,
-      map.covered(), map.cells.size());
+      width, height, width, height, escaped_markup(title), escaped_markup(map.buffer), map.rows,
+      map.columns, map.covered(), map.cells.size());
   for (std::uint64_t row = 0; row < grid.rows; ++row) {
     for (std::uint64_t column = 0; column < grid.columns; ++column) {
       const Grid::Field& field = grid.fields[static_cast<std::size_t>(row * grid.columns + column)];

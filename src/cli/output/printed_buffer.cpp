@@ -2,13 +2,11 @@
 #include "cli/output/printed_buffer.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ptxgen/frames/watch.hpp"
 #include "ptxgen/ptx/names.hpp"
-#include "support/half.hpp"
 
 namespace ptxgen::cli {
 
@@ -19,34 +17,6 @@ namespace {
 
 constexpr std::uint64_t kEdgeElements = 6;  // at each end of a row
 constexpr std::uint64_t kEdgeRows = 3;      // at each end of the rows
-
-template <class T>
-std::string shortest(T value, int digits = 0) {
-  char text[64];
-  const auto end = digits == 0 ? std::to_chars(text, text + sizeof text, value)
-                               : std::to_chars(text, text + sizeof text, value,
-                                               std::chars_format::general, digits);
-  return {text, end.ptr};
-}
-
-std::string element_text(std::uint64_t bits, Type type) {
-  switch (type) {
-    // Enough digits to distinguish the values of the format.
-    case Type::f16:
-      return shortest(f16_to_float(static_cast<std::uint16_t>(bits)), 5);
-    case Type::bf16:
-      return shortest(bf16_to_float(static_cast<std::uint16_t>(bits)), 4);
-    case Type::f32:
-      return shortest(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-    case Type::f64:
-      return shortest(std::bit_cast<double>(bits));
-    default:
-      break;
-  }
-  if (ptx::kind(type) != ptx::TypeKind::Signed) return std::to_string(bits);
-  const unsigned unused = 64 - ptx::bits(type);
-  return std::to_string(static_cast<std::int64_t>(bits << unused) >> unused);
-}
 
 std::vector<std::string> elements(const BufferReader& read, Type type, std::uint64_t first,
                                   std::uint64_t count) {
@@ -59,7 +29,7 @@ std::vector<std::string> elements(const BufferReader& read, Type type, std::uint
     for (std::size_t b = size; b-- > 0;) {
       bits = bits << 8 | std::to_integer<std::uint64_t>(bytes[i * size + b]);
     }
-    texts.push_back(element_text(bits, type));
+    texts.push_back(frames::value_text(bits, type));
   }
   return texts;
 }

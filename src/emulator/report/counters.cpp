@@ -34,6 +34,26 @@ void add(PeerCounters& to, const PeerCounters& from) {
   to.bytes += from.bytes;
 }
 
+void add_totals(Counters& to, const Counters& from) {
+  to.warp_instructions += from.warp_instructions;
+  to.thread_instructions += from.thread_instructions;
+  to.branches += from.branches;
+  to.divergent_branches += from.divergent_branches;
+  to.barriers += from.barriers;
+  to.atomics += from.atomics;
+  add(to.global_load, from.global_load);
+  add(to.global_store, from.global_store);
+  add(to.local_load, from.local_load);
+  add(to.local_store, from.local_store);
+  add(to.shared_load, from.shared_load);
+  add(to.shared_store, from.shared_store);
+  add(to.bulk_load, from.bulk_load);
+  add(to.bulk_store, from.bulk_store);
+  add(to.bulk_peer, from.bulk_peer);
+  add(to.peer_load, from.peer_load);
+  add(to.peer_store, from.peer_store);
+}
+
 namespace {
 
 /// cp.async reads global and writes shared memory. Atomics, which also do both, count as stores.

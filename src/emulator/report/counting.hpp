@@ -12,6 +12,9 @@ void add(SharedCounters& to, const SharedCounters& from);
 void add(BulkCounters& to, const BulkCounters& from);
 void add(PeerCounters& to, const PeerCounters& from);
 
+/// All but opcodes and lines.
+void add_totals(Counters& to, const Counters& from);
+
 /// Sums of all workers after a launch of `Image::kernels[kernel]`.
 [[nodiscard]] Counters collect(const Image& image, std::uint32_t kernel,
                                std::span<const Worker> workers);

@@ -5,6 +5,7 @@
 
 #include "qa/playbook/playbook.hpp"
 #include "support/format.hpp"
+#include "support/markup.hpp"
 
 namespace ptxgen::qa {
 
@@ -17,29 +18,6 @@ std::string dot_string(std::string_view text) {
     result += c;
   }
   return result + '"';
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
 }
 
 // Transitions as they are drawn: one line for all that `from: "*"` stands for.
@@ -99,7 +77,7 @@ class SvgDrawing {
     return format_text(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
                "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n",
-               width_, height_, escaped(playbook_.id)) +
+               width_, height_, escaped_markup(playbook_.id)) +
            std::string(kStyle) + body_ + "</svg>\n";
   }
 
@@ -185,10 +163,10 @@ class SvgDrawing {
     }
     const double title = box.text.empty() ? box.y + 28 : box.y + 20;
     body_ += format_text("<text class=\"name\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", box.middle(),
-                         title, escaped(box.title));
+                         title, escaped_markup(box.title));
     if (box.text.empty()) return;
     body_ += format_text("<text class=\"note\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", box.middle(),
-                         box.y + 37, escaped(box.text));
+                         box.y + 37, escaped_markup(box.text));
   }
 
   void draw(const Transition& step) {
@@ -207,10 +185,10 @@ class SvgDrawing {
       label = bent(from, to, shift);
     }
     body_ += format_text("<text class=\"event\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", label.x,
-                         label.y, escaped(step.event));
+                         label.y, escaped_markup(step.event));
     if (!step.guard) return;
     body_ += format_text("<text class=\"guard\" x=\"{:.0f}\" y=\"{:.0f}\">[{}]</text>\n", label.x,
-                         label.y + 14, escaped(to_text(*step.guard)));
+                         label.y + 14, escaped_markup(to_text(*step.guard)));
   }
 
   void line(Point a, Point control, Point b) {

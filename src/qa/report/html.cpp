@@ -4,33 +4,11 @@
 #include "qa/report/report.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/markup.hpp"
 
 namespace ptxgen::qa {
 
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 // The first line of a text, which may be an assembler's log.
 std::string shortened(std::string_view text) {
@@ -134,9 +112,9 @@ std::string summary_of(const Report& report, const SectionInfo& section, const S
 }
 
 std::string paragraph(std::string_view label, std::string_view text) {
-  return text.empty()
-             ? std::string()
-             : format_text("<p><span class=\"soft\">{}</span> {}</p>\n", label, escaped(text));
+  return text.empty() ? std::string()
+                      : format_text("<p><span class=\"soft\">{}</span> {}</p>\n", label,
+                                    escaped_markup(text));
 }
 
 std::string line_html(const LineResult& result) {
@@ -144,11 +122,11 @@ std::string line_html(const LineResult& result) {
   const Look look = look_of(result.outcome);
   std::string text = format_text(
       "<div class=\"line {}\"><span class=\"id\">{}</span><span class=\"tag {}\">{}</span>",
-      look.css, escaped(line.id), look.css, look.text);
+      look.css, escaped_markup(line.id), look.css, look.text);
   if (line.points != 0) {
     text += format_text("<span class=\"points\">{}</span>", count_text(line.points, "point"));
   }
-  text += format_text("<p><b>{}</b></p>\n", escaped(line.claim));
+  text += format_text("<p><b>{}</b></p>\n", escaped_markup(line.claim));
   if (result.outcome.reason != line.how) text += paragraph("decided by", line.how);
   text += paragraph(result.outcome.status == Status::Failed ? "failed:" : "reason:",
                     result.outcome.reason);
@@ -158,13 +136,14 @@ std::string line_html(const LineResult& result) {
   }
   text += paragraph("figures:", figures);
   if (result.mutant) {
-    text += format_text("<p{}><span class=\"soft\">mutant:</span> {}: {}</p>\n",
-                        result.mutant->noticed ? "" : " class=\"bad\"", escaped(line.mutant.what),
-                        result.mutant->noticed
-                            ? "noticed (" + escaped(shortened(result.mutant->text)) + ")"
-                            : "NOT NOTICED");
+    text += format_text(
+        "<p{}><span class=\"soft\">mutant:</span> {}: {}</p>\n",
+        result.mutant->noticed ? "" : " class=\"bad\"", escaped_markup(line.mutant.what),
+        result.mutant->noticed ? "noticed (" + escaped_markup(shortened(result.mutant->text)) + ")"
+                               : "NOT NOTICED");
   }
-  if (!line.command.empty()) text += format_text("<p><code>{}</code></p>\n", escaped(line.command));
+  if (!line.command.empty())
+    text += format_text("<p><code>{}</code></p>\n", escaped_markup(line.command));
   return text + "</div>\n";
 }
 
@@ -218,7 +197,7 @@ std::string overview(const Report& report) {
 std::string to_html(const Report& report) {
   std::string text(kHead);
   text += format_text("<h1>ptxgen qa: {}</h1>\n<p class=\"soft\">{}{}</p>\n",
-                      report.ok() ? "passed" : "failed", escaped(report.device),
+                      report.ok() ? "passed" : "failed", escaped_markup(report.device),
                       report.gpu ? "" : ": lines that need a GPU are skipped.");
   text += cards(report) + overview(report);
   text += R"(<p class="filter soft">show

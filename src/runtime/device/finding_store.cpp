@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "emulator/report/counting.hpp"
 #include "runtime/recording/failed_launches.hpp"
 #include "support/count.hpp"
 
@@ -75,52 +76,6 @@ std::string again_text(const LaunchFinding& finding, std::uint64_t launches) {
   return text + ", in " + std::to_string(launches) + " launches so far";
 }
 
-void add(emulator::MemoryCounters& to, const emulator::MemoryCounters& more) noexcept {
-  to.requests += more.requests;
-  to.sectors += more.sectors;
-  to.ideal_sectors += more.ideal_sectors;
-  to.bytes += more.bytes;
-}
-
-void add(emulator::SharedCounters& to, const emulator::SharedCounters& more) noexcept {
-  to.requests += more.requests;
-  to.wavefronts += more.wavefronts;
-  to.ideal_wavefronts += more.ideal_wavefronts;
-  to.bank_conflicts += more.bank_conflicts;
-  to.bytes += more.bytes;
-}
-
-void add(emulator::BulkCounters& to, const emulator::BulkCounters& more) noexcept {
-  to.copies += more.copies;
-  to.bytes += more.bytes;
-  to.sectors += more.sectors;
-}
-
-void add(emulator::PeerCounters& to, const emulator::PeerCounters& more) noexcept {
-  to.requests += more.requests;
-  to.bytes += more.bytes;
-}
-
-void add(emulator::Counters& to, const emulator::Counters& more) noexcept {
-  to.warp_instructions += more.warp_instructions;
-  to.thread_instructions += more.thread_instructions;
-  to.branches += more.branches;
-  to.divergent_branches += more.divergent_branches;
-  to.barriers += more.barriers;
-  to.atomics += more.atomics;
-  add(to.global_load, more.global_load);
-  add(to.global_store, more.global_store);
-  add(to.local_load, more.local_load);
-  add(to.local_store, more.local_store);
-  add(to.shared_load, more.shared_load);
-  add(to.shared_store, more.shared_store);
-  add(to.bulk_load, more.bulk_load);
-  add(to.bulk_store, more.bulk_store);
-  add(to.bulk_peer, more.bulk_peer);
-  add(to.peer_load, more.peer_load);
-  add(to.peer_store, more.peer_store);
-}
-
 }  // namespace
 
 FindingStore::FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunches> failed)
@@ -184,7 +139,7 @@ void FindingStore::ended(const driver::emulated::LaunchReport& launch) noexcept 
     const std::lock_guard lock(mutex_);
     ++totals_.launches;
     totals_.seconds += launch.result.seconds;
-    add(totals_.counters, launch.result.counters);
+    emulator::add_totals(totals_.counters, launch.result.counters);
   }
   trace_.add(launch.kernel, launch.result);
   for (const driver::emulated::FindingEntry& entry : launch.entries) {
