@@ -62,7 +62,7 @@ std::span<const Line> all_lines() {
     for (const auto lines :
          {environment_lines(), kernel_lines(), integration_lines(), correctness_lines(),
           performance_lines(), stability_lines(), documentation_lines(), hypothesis_lines(),
-          static_lines(), frame_lines(), waiting_lines(), coverage_lines(), replay_lines(),
+          static_lines(), frame_lines(), speed_up_lines(), coverage_lines(), replay_lines(),
           playbook_lines(), profile_lines(), gate_lines(), claim_lines()}) {
       all.insert(all.end(), lines.begin(), lines.end());
     }

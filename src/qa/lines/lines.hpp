@@ -17,7 +17,7 @@ namespace ptxgen::qa {
 [[nodiscard]] std::span<const Line> hypothesis_lines();
 [[nodiscard]] std::span<const Line> static_lines();
 [[nodiscard]] std::span<const Line> frame_lines();
-[[nodiscard]] std::span<const Line> waiting_lines();
+[[nodiscard]] std::span<const Line> speed_up_lines();
 [[nodiscard]] std::span<const Line> coverage_lines();
 [[nodiscard]] std::span<const Line> replay_lines();
 [[nodiscard]] std::span<const Line> playbook_lines();

@@ -1,4 +1,4 @@
-// src/qa/lines/waiting.cpp - lines without a feature yet; speed-up claims
+// src/qa/lines/speed_ups.cpp - the speed-up claims of the tile specification
 #include <algorithm>
 
 #include "ptxgen/builder.hpp"
@@ -11,7 +11,7 @@
 
 namespace ptxgen::qa {
 
-namespace waiting {
+namespace speed_ups {
 namespace {
 
 constexpr std::uint32_t kTerms = 1000;  // of each thread's product
@@ -120,8 +120,8 @@ constexpr Line kLines[] = {
 };
 
 }  // namespace
-}  // namespace waiting
+}  // namespace speed_ups
 
-std::span<const Line> waiting_lines() { return waiting::kLines; }
+std::span<const Line> speed_up_lines() { return speed_ups::kLines; }
 
 }  // namespace ptxgen::qa
