@@ -8,7 +8,7 @@
 #include "ptxgen/support/observe.hpp"
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
-#include "runtime/recording/failed_launches.hpp"
+#include "runtime/device/failed_launch_sink.hpp"
 #include "support/format.hpp"
 #include "support/numbers.hpp"
 
@@ -122,10 +122,8 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->info = ask_device(table, facts->device, ordinal, kind);
   if (kind == DeviceKind::Host) describe_host(facts->info, settings, facts->log);
   const DeviceInfo& info = facts->info;
-  std::unique_ptr<FailedLaunches> failed;
-  if (!settings.repro.empty()) {
-    failed = std::make_unique<FailedLaunches>(settings.repro, info, facts->log);
-  }
+  std::unique_ptr<FailedLaunchSink> failed;
+  if (!settings.repro.empty()) failed = record_failed_launches(settings.repro, info, facts->log);
   facts->findings = std::make_shared<FindingStore>(
       facts->log, is_on("PTXGEN_STRICT", settings.strict), std::move(failed));
   const std::string which =

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "emulator/report/counting.hpp"
-#include "runtime/recording/failed_launches.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
@@ -77,10 +76,6 @@ std::string again_text(const LaunchFinding& finding, std::uint64_t launches) {
 }
 
 }  // namespace
-
-FindingStore::FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunches> failed)
-    : log_(std::move(log)), strict_(strict), failed_(std::move(failed)) {}
-FindingStore::~FindingStore() = default;
 
 void FindingStore::failed(const driver::emulated::FailedLaunch& launch) noexcept {
   try {

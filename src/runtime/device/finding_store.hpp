@@ -16,11 +16,10 @@
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/device/failed_launch_sink.hpp"
 #include "runtime/device/launch_trace.hpp"
 
 namespace ptxgen::inline v0 {
-
-class FailedLaunches;
 
 /// Sums over launches.
 struct LaunchTotals {
@@ -37,8 +36,8 @@ class FindingStore : public driver::emulated::LaunchListener,
                      public std::enable_shared_from_this<FindingStore> {
  public:
   /// `failed`: may be null, else gets the launches that fail.
-  FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunches> failed);
-  ~FindingStore() override;
+  FindingStore(Log log, bool strict, std::unique_ptr<FailedLaunchSink> failed)
+      : log_(std::move(log)), strict_(strict), failed_(std::move(failed)) {}
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
   [[nodiscard]] bool keeps_failed() const noexcept override { return failed_ != nullptr; }
@@ -93,7 +92,7 @@ class FindingStore : public driver::emulated::LaunchListener,
 
   const Log log_;
   const bool strict_;
-  const std::unique_ptr<FailedLaunches> failed_;
+  const std::unique_ptr<FailedLaunchSink> failed_;
   mutable std::mutex mutex_;
   std::vector<LaunchFinding> kept_;
   FindingCounts counts_;

@@ -1,11 +1,13 @@
 // src/runtime/recording/failed_launches.cpp - launches that fail on the emulated device, recorded
-#include "runtime/recording/failed_launches.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 
+#include "ptxgen/runtime/recording/recording.hpp"
 #include "ptxgen/version.hpp"
+#include "runtime/device/failed_launch_sink.hpp"
 #include "runtime/recording/outputs.hpp"
 #include "support/file_system.hpp"
 #include "support/format.hpp"
@@ -87,8 +89,7 @@ std::string file_name(std::string_view kernel) {
   return "launch-" + std::string(kernel.substr(0, kMaxName));
 }
 
-}  // namespace
-
+/// One frame that fails as `launch` did: buffers are the memory that its arguments point into.
 Recording recording_of(const FailedLaunch& launch, const DeviceInfo& info) {
   Recording recording;
   recording.made_by = format_text("ptxgen {}, {}", kVersion, info.name);
@@ -121,6 +122,20 @@ Recording recording_of(const FailedLaunch& launch, const DeviceInfo& info) {
   return recording;
 }
 
+class FailedLaunches : public FailedLaunchSink {
+ public:
+  FailedLaunches(std::string folder, DeviceInfo info, Log log)
+      : folder_(std::move(folder)), info_(std::move(info)), log_(std::move(log)) {}
+  void write(const FailedLaunch& launch) override;
+
+ private:
+  const std::string folder_;
+  const DeviceInfo info_;
+  const Log log_;
+  std::mutex mutex_;
+  std::set<std::string> written_;  // kernel and rules
+};
+
 void FailedLaunches::write(const FailedLaunch& launch) {
   {
     std::string key = std::string(launch.report.kernel);
@@ -147,6 +162,13 @@ void FailedLaunches::write(const FailedLaunch& launch) {
                        : format_text("not recorded (PTXGEN_REPRO={}): {}: {}", folder_, path,
                                      errno_text(status));
   });
+}
+
+}  // namespace
+
+std::unique_ptr<FailedLaunchSink> record_failed_launches(std::string folder, DeviceInfo info,
+                                                         Log log) {
+  return std::make_unique<FailedLaunches>(std::move(folder), std::move(info), std::move(log));
 }
 
 }  // namespace ptxgen::inline v0
