@@ -88,7 +88,7 @@ TEST_CASE("coverage pictures have the recorder's counts") {
   CHECK(map.cells[0].writes == 21);
   CHECK(map.cells[1].writes == 16);
   const std::string svg = coverage::heat_map_svg(map, "k<1>");
-  CHECK(svg.find("k&lt;1>") != std::string::npos);
+  CHECK(svg.find("k&lt;1&gt;") != std::string::npos);
   CHECK(svg.find("data-accesses=\"21\"><title>rows 0-15, columns 0-15: 0 reads, 21 writes, by "
                  "threads 0-15 of block 0</title>") != std::string::npos);
   CHECK(
