@@ -138,10 +138,12 @@ class FailedLaunches : public FailedLaunchSink {
 
 void FailedLaunches::write(const FailedLaunch& launch) {
   {
-    std::string key = std::string(launch.report.kernel);
+    std::set<std::string> rules;
     for (const ReportedFinding& reported : launch.report.findings) {
-      key += '\n' + reported.found.finding.rule;
+      rules.insert(reported.found.finding.rule);
     }
+    std::string key(launch.report.kernel);
+    for (const std::string& rule : rules) key += '\n' + rule;
     const std::lock_guard lock(mutex_);
     if (!written_.insert(std::move(key)).second) return;
   }
