@@ -1,10 +1,12 @@
 // tools/accuracy_page.cpp - writes docs/accuracy.md: measured errors of functions and kernels
 //
 // usage: accuracy_page > docs/accuracy.md           every 2^8-th f32 for the functions
-//        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says
+//        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says; every
+//                                                   2^12-th f32 unless PTXGEN_TEST_FULL is 1
 //        accuracy_page --all [FUNCTION..]           every f32, against the bounds
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -20,6 +22,10 @@
 namespace {
 
 using namespace ptxgen;
+
+constexpr std::uint32_t kPageStride = 1u << 8;
+/// A multiple of it: a sample of what the page measured.
+constexpr std::uint32_t kEverydayStride = 1u << 12;
 
 /// The last cell of a line is what was measured; what comes before it is the key.
 using Lines = std::map<std::string, double>;
@@ -38,11 +44,11 @@ std::string key_of(const MathBound& bound) {
          " ulp" + absolute + " | ";
 }
 
-/// Over every 2^8-th f32.
-Lines functions(test::MathRig& rig) {
+/// Over every `stride`-th f32.
+Lines functions(test::MathRig& rig, std::uint32_t stride) {
   Lines lines;
   for (const MathBound& bound : kMathBounds) {
-    lines[key_of(bound)] = test::largest_error(rig, bound, 1u << 8).ulp;
+    lines[key_of(bound)] = test::largest_error(rig, bound, stride).ulp;
   }
   return lines;
 }
@@ -125,7 +131,7 @@ void write_page(test::MathRig& rig) {
          "allows a GPU.\n\n## Functions of the builder\n\nOver every 2^8-th f32 of the range: "
          "units in the last place, less the bound's absolute part.\n\n"
          "| function | form | arguments | bound | measured |\n|---|---|---|---|---|\n";
-  write(functions(rig));
+  write(functions(rig, kPageStride));
   std::cout << "\n## Kernels\n\nThe largest share of a kernel's bound over its cases "
                "([kernels.md](kernels.md) has the bounds), rounding to the\ntype included. 0: bit "
                "for bit the reference rounded once.\n\n"
@@ -144,9 +150,14 @@ Lines lines_of(const char* path) {
   return lines;
 }
 
+bool in_full_run() {
+  const char* const full = std::getenv("PTXGEN_TEST_FULL");
+  return full != nullptr && std::string_view(full) == "1";
+}
+
 // Another libm may move the last digits of the reference.
 bool check(test::MathRig& rig, const char* path) {
-  Lines now = functions(rig);
+  Lines now = functions(rig, in_full_run() ? kPageStride : kEverydayStride);
   now.merge(kernels(rig));
   const Lines file = lines_of(path);
   bool good = now.size() == file.size();

@@ -26,13 +26,16 @@ TEST_CASE("verify runs one shape, and says how far from its bound the result is"
 TEST_CASE("verify all runs every case of every kernel") {
   const auto listed = ptxgen_program({"list", "--json"});
   REQUIRE(listed.exit_code == 0);
-  const auto result = ptxgen_program({"verify", "all", "--cases", "--offset", "1", "--json"});
+  // Every day its default values alone: the tests of the launcher have the cases.
+  std::vector<std::string> arguments = {"verify", "all", "--offset", "1", "--json"};
+  if (full()) arguments.emplace_back("--cases");
+  const auto result = ptxgen_program(arguments);
   CHECK(result.exit_code == 0);
   const auto rows = nlohmann::json::parse(result.out);
   for (const auto& kernel : nlohmann::json::parse(listed.out)) {
     INFO(kernel["name"]);
     CHECK(std::count_if(rows.begin(), rows.end(),
-                        [&](const auto& row) { return row["kernel"] == kernel["name"]; }) >= 3);
+                        [&](const auto& row) { return row["kernel"] == kernel["name"]; }) >= (full() ? 3 : 1));
   }
   for (const auto& row : rows) {
     INFO(row.dump());

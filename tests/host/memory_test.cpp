@@ -87,8 +87,9 @@ TEST_CASE("no kernel of the host leaves its operands, nor depends on the number 
   std::size_t cases = 0;
   for (const KernelDescription& kernel : catalog()) {
     for (const std::vector<std::uint64_t>& values : kernel.cases()) {
-      Call call(kernel, values);
       ++cases;
+      if (!test::takes(cases, 1, 4)) continue;
+      Call call(kernel, values);
       for (std::size_t i = 0; i <= targets.size(); ++i) {
         const bool scalar = i == targets.size();
         if (test::kSanitized && cases % (targets.size() + 1) != i) continue;

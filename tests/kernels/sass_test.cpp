@@ -116,10 +116,12 @@ TEST_CASE("first choices: the loads of the plan are together in the machine code
 TEST_CASE("kernels of the catalog: what the PTX has in flight, the machine code has, no spills") {
   const Tools tools;
   if (const char* const missing = tools.missing()) return test::skip(missing);
+  std::size_t kernels = 0;
   std::size_t pairs = 0;
   for (const KernelDescription& kernel : catalog()) {
     if (kernel.family != nullptr) continue;
-    // Every day sm_80 for one kernel, sm_100a for the next.
+    // Every day half of the kernels, sm_80 for one and sm_100a for the next.
+    if (!test::takes(kernels++, 2, 2)) continue;
     const std::string_view everyday = pairs % 2 == 0 ? "a100" : "b200";
     for (const std::string_view name : kGpus) {
       if (!test::full() && name != everyday) continue;
@@ -139,5 +141,5 @@ TEST_CASE("kernels of the catalog: what the PTX has in flight, the machine code 
       ++pairs;
     }
   }
-  CHECK(pairs >= 16 * (test::full() ? std::size(kGpus) : 1));
+  CHECK(pairs >= (test::full() ? 16 * std::size(kGpus) : 8));
 }

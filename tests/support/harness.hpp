@@ -23,8 +23,13 @@ inline constexpr bool kSanitized =
 inline constexpr bool kSanitized = false;
 #endif
 
-/// `normal` in an everyday run, `in_full` in a full one: for numbers of random cases.
+/// Numbers of random cases: `normal` in an everyday run, a quarter of it where a sanitizer watches
+/// (at least 1), `in_full` in a full one.
 [[nodiscard]] int count(int normal, int in_full);
+
+/// Whether this run takes case `index` of a list: one in `everyday`, one in `sanitized` where a
+/// sanitizer watches, each in a full run. The seed decides which.
+[[nodiscard]] bool takes(std::uint64_t index, std::uint64_t everyday, std::uint64_t sanitized);
 
 /// Reports that the running test case cannot run here; leave the case afterwards:
 ///     if (!assembler) return test::skip("no assembler found: install ptxas or set PTXGEN_...");

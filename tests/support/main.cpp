@@ -92,7 +92,15 @@ bool full() {
   return text != nullptr && std::string_view(text) == "1";
 }
 
-int count(int normal, int in_full) { return full() ? in_full : normal; }
+int count(int normal, int in_full) {
+  if (full()) return in_full;
+  return kSanitized ? std::max(1, normal / 4) : normal;
+}
+
+bool takes(std::uint64_t index, std::uint64_t everyday, std::uint64_t sanitized) {
+  const std::uint64_t period = full() ? 1 : kSanitized ? sanitized : everyday;
+  return (index + seed()) % period == 0;
+}
 
 void skip(std::string_view reason) {
   report_skip(reason);
