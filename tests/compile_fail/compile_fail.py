@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # tests/compile_fail/compile_fail.py - checks that a program does not compile, and why
-"""compile_fail.py COMPILER ID INCLUDE BUILD [CASE]: without a case, precompiles builder.hpp."""
+"""compile_fail.py COMPILER ID INCLUDE BUILD [CASE]
+
+Without a case: precompiles builder.hpp, and compiles all cases as they are, which they must stand.
+With one: compiles it with WRONG defined, which must fail for the reasons that it names."""
+import glob
 import os
 import subprocess
 import sys
@@ -27,19 +31,39 @@ class Compiler:
         if done.returncode != 0:
             sys.exit(done.stderr)
 
-    def compile(self, source, wrong):
+    def compile(self, source, *options):
         if self.clang:
             use = ["-include-pch", self.precompiled, "-I", self.include]
         else:
             before = os.path.dirname(os.path.dirname(self.precompiled))
             use = ["-I", before, "-I", self.include]
-        return self.run("-fsyntax-only", *use, *(["-DWRONG"] if wrong else []), source)
+        return self.run("-fsyntax-only", *use, *options, source)
+
+    def compile_controls(self, cases):
+        """All cases in one source, each in a namespace; their headers come first, outside of those."""
+        headers, parts = [], []
+        for case in cases:
+            with open(case, encoding="utf-8") as lines:
+                headers += [line for line in lines if line.startswith("#include ")]
+            name = os.path.splitext(os.path.basename(case))[0]
+            parts.append(f'namespace {name} {{\n#include "{case}"\n}}\n')
+        source = os.path.join(os.path.dirname(os.path.dirname(self.precompiled)), "controls.cpp")
+        # A precompiled header is used where it is the first.
+        first = f'#include "{HEADER}"\n'
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(first + "".join(sorted(set(headers) - {first})) + "".join(parts))
+        done = self.compile(source)
+        if done.returncode != 0:
+            sys.exit(f"a case does not compile without WRONG\n{done.stderr}")
+        print(f"{len(cases)} cases compile without WRONG")
 
 
 def main():
     compiler = Compiler(*sys.argv[1:5])
     if len(sys.argv) == 5:
         compiler.prepare()
+        here = os.path.dirname(os.path.abspath(__file__))
+        compiler.compile_controls(sorted(glob.glob(os.path.join(here, "*.cpp"))))
         return
     source = sys.argv[5]
     prefixes = ("// expect: ", f"// expect {'clang' if compiler.clang else 'gcc'}: ")
@@ -47,10 +71,7 @@ def main():
         expected = [line[len(p):].strip() for line in lines for p in prefixes if line.startswith(p)]
     if not expected:
         sys.exit(f"{source}: no line `// expect: TEXT`")
-    control = compiler.compile(source, wrong=False)
-    if control.returncode != 0:
-        sys.exit(f"{source}: the control version does not compile\n{control.stderr}")
-    wrong = compiler.compile(source, wrong=True)
+    wrong = compiler.compile(source, "-DWRONG")
     if wrong.returncode == 0:
         sys.exit(f"{source}: compiles with WRONG defined, and must not")
     messages = wrong.stderr.replace("v0::", "").replace("ptxgen::", "")
