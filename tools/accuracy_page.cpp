@@ -1,7 +1,8 @@
 // tools/accuracy_page.cpp - writes docs/accuracy.md: measured errors of functions and kernels
 //
 // usage: accuracy_page > docs/accuracy.md           every 2^8-th f32 for the functions
-//        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says; every
+//        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says;
+//        every
 //                                                   2^12-th f32 unless PTXGEN_TEST_FULL is 1
 //        accuracy_page --all [FUNCTION..]           every f32, against the bounds
 #include <algorithm>

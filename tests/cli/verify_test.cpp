@@ -34,8 +34,9 @@ TEST_CASE("verify all runs every case of every kernel") {
   const auto rows = nlohmann::json::parse(result.out);
   for (const auto& kernel : nlohmann::json::parse(listed.out)) {
     INFO(kernel["name"]);
-    CHECK(std::count_if(rows.begin(), rows.end(),
-                        [&](const auto& row) { return row["kernel"] == kernel["name"]; }) >= (full() ? 3 : 1));
+    CHECK(std::count_if(rows.begin(), rows.end(), [&](const auto& row) {
+            return row["kernel"] == kernel["name"];
+          }) >= (full() ? 3 : 1));
   }
   for (const auto& row : rows) {
     INFO(row.dump());

@@ -2,7 +2,7 @@
 # tests/compile_fail/compile_fail.py - checks that a program does not compile, and why
 """compile_fail.py COMPILER ID INCLUDE BUILD [CASE]
 
-Without a case: precompiles builder.hpp, and compiles all cases as they are, which they must stand.
+Without a case: precompiles builder.hpp, and compiles all cases as they are, which must succeed.
 With one: compiles it with WRONG defined, which must fail for the reasons that it names."""
 import glob
 import os
