@@ -50,8 +50,8 @@ struct TileShares {
   }
   /// Undivided tiles that workers of a rank have before divided ones. One at least is after them.
   [[nodiscard]] constexpr std::uint64_t before(std::uint32_t rank) const noexcept {
-    const std::uint64_t most = undivided() == 0 ? 0 : undivided() - 1;
-    return std::min<std::uint64_t>(std::uint64_t{kTilesBefore} * rank, most);
+    const std::uint64_t max = undivided() == 0 ? 0 : undivided() - 1;
+    return std::min<std::uint64_t>(std::uint64_t{kTilesBefore} * rank, max);
   }
   /// Workers that have units of one divided tile, at most.
   [[nodiscard]] constexpr std::uint64_t parts() const noexcept {

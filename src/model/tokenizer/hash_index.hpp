@@ -1,4 +1,4 @@
-// src/model/tokenizer/hash_index.hpp - elements of a list found by the hash of their key
+// src/model/tokenizer/hash_index.hpp - list elements found by the hash of their key
 #pragma once
 
 #include <bit>
