@@ -94,6 +94,7 @@ const std::string& File::name() const noexcept { return state_->name; }
 void File::release(std::span<const std::byte> bytes) const noexcept {
   state_->mapping.release(bytes);
 }
+void File::release() const noexcept { state_->mapping.release(state_->mapping.bytes()); }
 
 std::uint32_t File::version() const noexcept { return state_->version; }
 std::uint64_t File::alignment() const noexcept { return state_->alignment; }

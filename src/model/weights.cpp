@@ -166,6 +166,8 @@ Weights::Weights(const Context& context, const gguf::File& file, const ModelConf
     const bool both = options.repack && !repacked_fields(embedding.type).empty();
     const std::string_view name = config.tied ? "token_embd.weight" : "output.weight";
     output = config.tied && !both ? embedding : loader.matrix(*this, std::string(name));
+    // Metadata, and what the system mapped around the pages that were read.
+    file.release();
   } catch (Error& error) {
     if (error.code != "out-of-memory") throw;
     std::uint64_t needs = 0;

@@ -36,7 +36,7 @@ ptx::Module division_kernel(const gemm::TileShares& shares) {
   k.if_(worker < shares.workers, [&] {
     const auto own = out + k.mul_lo(worker, 7 * kMaxPieces + 1);
     auto count = k.var<u32>(0u);
-    gemm::TileDivision division(k, tiles, worker, shares.workers, shares.units);
+    gemm::TileDivision division(k, tiles, worker, shares);
     division.for_each_piece([&](const gemm::TilePiece& piece) {
       const auto to = own + k.mad_lo(count, 7u, 1u);
       const Value<u32> complete = k.selp(k.constant<u32>(1), 0u, piece.complete);
@@ -79,11 +79,45 @@ std::vector<Piece> pieces_of(const gemm::TileShares& shares) {
   return all;
 }
 
+// Undivided tiles that the worker has before its first part of a divided one, and after its last.
+struct Undivided {
+  std::uint64_t before = 0, after = 0;
+  bool divided = false;
+};
+Undivided undivided_of(const gemm::TileShares& shares, const std::vector<Piece>& pieces,
+                       std::uint32_t worker) {
+  Undivided counts;
+  for (const Piece& piece : pieces) {
+    if (piece.worker != worker) continue;
+    if (piece.tile < shares.divided()) {
+      counts.divided = true;
+      counts.after = 0;
+    } else {
+      counts.before += counts.divided ? 0 : 1;
+      ++counts.after;
+    }
+  }
+  return counts;
+}
+
+// A rank has its undivided tiles before the divided ones, and none ends with a divided one if there
+// are others.
+void check_ranks(const gemm::TileShares& shares, const std::vector<Piece>& pieces) {
+  for (std::uint32_t worker = 0; worker < shares.workers; ++worker) {
+    const Undivided counts = undivided_of(shares, pieces, worker);
+    if (!counts.divided) continue;
+    CHECK(counts.before == shares.before(worker / shares.workers_of_rank()));
+    CHECK((counts.after != 0) == (shares.undivided() != 0));
+  }
+}
+
 // Every unit has one worker, those of a tile follow each other, and no worker has more than
 // `largest`.
 void check_division(const gemm::TileShares& shares) {
   const std::vector<Piece> pieces = pieces_of(shares);
-  INFO(shares.tiles << " tiles of " << shares.units << " units, " << shares.workers << " workers");
+  INFO(shares.tiles << " tiles of " << shares.units << " units, " << shares.workers
+                    << " workers of " << shares.ranks << " ranks");
+  check_ranks(shares, pieces);
   std::vector<std::uint32_t> owner(shares.tiles * shares.units, ~0u);
   std::vector<std::uint64_t> of_worker(shares.workers), parts(shares.tiles);
   std::size_t twice = 0;
@@ -108,7 +142,10 @@ void check_division(const gemm::TileShares& shares) {
     CHECK(parts[piece.tile] <= shares.parts());
   }
   const double largest = static_cast<double>(*std::ranges::max_element(of_worker)) / shares.units;
-  CHECK(largest == Approx(shares.largest()));
+  CHECK(largest == Approx(shares.of(0)));
+  for (std::uint32_t worker = 0; worker < shares.workers; ++worker) {
+    CHECK(shares.of(worker) * shares.units == Approx(static_cast<double>(of_worker[worker])));
+  }
 }
 
 }  // namespace
@@ -119,13 +156,16 @@ TEST_CASE("stream-K: every unit of every tile has one worker, and the shares are
   check_division({1, 5, 100});  // a tile for all
   check_division({12, 4, 3});   // undivided tiles alone
   check_division({13, 4, 3});
-  check_division({5, 4, 1});  // units that are tiles
+  check_division({5, 4, 1});       // units that are tiles
+  check_division({67, 10, 8, 2});  // undivided tiles for all that a rank has before
+  check_division({35, 10, 8, 2});  // and for one of them
+  check_division({85, 8, 3, 3});
   Dice dice(seed());
   for (int i = 0; i < count(3, 60); ++i) {
     const auto drawn = [&](std::uint64_t max) {
       return static_cast<std::uint32_t>(1 + dice.bits() % max);
     };
-    check_division({drawn(150), drawn(40), drawn(20)});
+    check_division({drawn(150), drawn(40), drawn(20), drawn(3)});
   }
 }
 

@@ -155,6 +155,8 @@ class File {
   /// Lets the system drop the memory that the pages of these bytes of the file take, as far as they
   /// are whole; reading them again brings them back. No effect on a view.
   void release(std::span<const std::byte> bytes) const noexcept;
+  /// The same of all bytes of the file.
+  void release() const noexcept;
 
   /// In the order of the file.
   [[nodiscard]] std::span<const Entry> metadata() const noexcept;

@@ -476,8 +476,11 @@ void Decoder::lane_step() {
   track_lane(detail);
   Step made = step();
   made.run = choose_lane_handler(detail, made);
-  made.detail = static_cast<std::uint32_t>(code_.lanes.size());
-  code_.lanes.push_back(std::move(detail));
+  // Vector handlers, which most rows have, take all that they need from the step.
+  if (reads_lane_detail(made.run)) {
+    made.detail = static_cast<std::uint32_t>(code_.lanes.size());
+    code_.lanes.push_back(std::move(detail));
+  }
   add(made);
 }
 

@@ -406,7 +406,22 @@ class KernelLoader {
   std::set<std::uint32_t> functions_;
 };
 
+// Lists that grew have up to twice their size; those of a program are kept as long as it.
+void shrink(ptx::Function& function) {
+  function.body.shrink_to_fit();
+  function.operands.shrink_to_fit();
+}
+void shrink(Code& code) {
+  code.steps.shrink_to_fit();
+  code.segments.shrink_to_fit();
+  code.segment_statements.shrink_to_fit();
+  code.lanes.shrink_to_fit();
+  code.controls.shrink_to_fit();
+  code.tracks.shrink_to_fit();
+}
+
 void load_image(Image& image, Device& device) {
+  for (ptx::Function& function : image.module.functions) shrink(function);
   image.space = &device.space();
   image.sm = ptx::sm_of(device.gpu());
   check(image.module, device.gpu());
@@ -423,6 +438,7 @@ void load_image(Image& image, Device& device) {
       KernelLoader(image, placement, f).load();
     }
   }
+  for (const std::unique_ptr<Code>& code : image.codes) shrink(*code);
 }
 
 }  // namespace

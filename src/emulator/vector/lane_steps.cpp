@@ -111,6 +111,10 @@ Handler choose_lane_handler(const LaneDetail& detail, Step& step) {
   return &run_lane_by_lane;
 }
 
+bool reads_lane_detail(Handler run) noexcept {
+  return run == &run_matrix || run == &run_lane_by_lane;
+}
+
 void split_wide_slots(std::vector<Slot>& slots) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].lane_bytes != 16) continue;

@@ -15,6 +15,8 @@ inline constexpr std::size_t kMaxLaneWords = 48;
 /// The handler of a decoded lane-wise row: a vector handler, whose operands are in `step`, or one
 /// that calls the LaneFunction lane by lane.
 [[nodiscard]] Handler choose_lane_handler(const LaneDetail& detail, Step& step);
+/// Whether it runs Code::lanes[step.detail].
+[[nodiscard]] bool reads_lane_detail(Handler run) noexcept;
 
 /// A 128-bit slot becomes two of 64 bits, the low one first.
 void split_wide_slots(std::vector<Slot>& slots);

@@ -90,6 +90,10 @@ gemm::PartialSumsLayout parts_of(const GemmMma& kernel) {
   const GemmTileShape& shape = kernel.shape();
   return {kernel.blocks, 1, shape.threads(), shape.warp_m() * shape.warp_n() / 32};
 }
+gemm::TileShares shares_of(const GemmMma& kernel, std::uint16_t sm) {
+  return {kernel.tiles() / kernel.problem.batch, kernel.blocks,
+          kernel.problem.k / unit_terms(kernel), gemm::resident_blocks(kernel, sm)};
+}
 
 // Where the block's tile is.
 struct Origin {
@@ -175,8 +179,7 @@ class Emitter {
   void divide_tiles() {
     const Value<u32> block = k_.ctaid_x();
     const Value<u32> tiles = k_.mul_lo(tiles_down(kit_, shape_), tiles_across(kit_, shape_));
-    gemm::TileDivision division(k_, tiles, block, kernel_.blocks,
-                                kernel_.problem.k / unit_terms(kernel_));
+    gemm::TileDivision division(k_, tiles, block, shares_of(kernel_, target_.sm));
     std::vector<Var<f32>> sums;
     for (const auto& sum : sums_) {
       for (const Var<f32>& one : sum.variables()) sums.emplace_back(one.core(), one.reg());
@@ -400,11 +403,6 @@ std::uint32_t GemmMma::shared_bytes() const noexcept {
 
 namespace {
 
-gemm::TileShares shares_of(const GemmMma& kernel) {
-  return {kernel.tiles() / kernel.problem.batch, kernel.blocks,
-          kernel.problem.k / unit_terms(kernel)};
-}
-
 void check_blocks(const GemmMma& kernel) {
   const std::uint32_t k = kernel.problem.k;
   const std::uint64_t units = std::uint64_t{k} / unit_terms(kernel);
@@ -552,7 +550,7 @@ WorkspaceNeed Describe<GemmMma>::workspace(const K& spec) {
 }
 
 ErrorBound Describe<GemmMma>::bound(const K& spec) {
-  const std::uint64_t parts = spec.blocks == 0 ? spec.splits : shares_of(spec).parts();
+  const std::uint64_t parts = spec.blocks == 0 ? spec.splits : shares_of(spec, kAsyncSm).parts();
   const std::uint64_t k = spec.problem.k;
   const double cores =
       spec.problem.type == ElementType::e4m3 ? eight_bit_error(k) : tensor_core_error(k);

@@ -84,10 +84,17 @@ double dram_bytes(const GemmProblem& p, const Work& work, const GpuRates& rates)
 // Bytes of sums of f32 of a block's tile.
 double sum_bytes(const Work& work) { return 4 * work.tile_m * work.tile_n; }
 
-// Tiles of the SM that has the most.
+// Tiles of the SM that has the most. Of blocks that divide tiles the first SM has the first and
+// every `sms`-th after it; those with the larger shares come first.
 double busiest(const GemmProblem& p, const Work& work, double blocks, const ptx::Gpu& gpu) {
   if (!work.shares) return std::ceil(blocks / (work.workers == 0 ? gpu.sms : work.workers));
-  return work.shares->largest() * std::ceil(work.workers * p.batch / gpu.sms);
+  if (p.batch != 1) return work.shares->of(0) * std::ceil(work.workers * p.batch / gpu.sms);
+  const auto cluster = static_cast<std::uint32_t>(work.cluster);
+  double tiles = 0;
+  for (std::uint32_t worker = 0; worker < work.shares->workers; worker += gpu.sms / cluster) {
+    tiles += work.shares->of(worker);
+  }
+  return tiles;
 }
 
 // Bytes of partial sums, stored and read again: all of splits; of stream-K about one part for each
@@ -161,16 +168,35 @@ double terms_of(std::uint32_t k, std::uint32_t step) {
   return static_cast<double>((k - 1) / step + 1) * step;
 }
 
-// Blocks of an SM reach their fix-ups at times that are not known. While one is in it the others
-// multiply; if all are, none does: the mean of both is taken.
+// Whether a block of an SM has its last divided tile before that of the next rank has its first,
+// which comes a run of steps after its undivided tiles. While the first is in its fix-ups the next
+// one has the tensor cores for itself, and is ahead of it by as many tiles.
+bool apart(const Work& work, double fix_seconds) {
+  const gemm::TileShares& shares = *work.shares;
+  const std::uint32_t last = shares.ranks - 1;
+  const auto between = static_cast<double>(shares.before(last) - shares.before(last - 1));
+  const double ahead = fix_seconds / work.pass_seconds;
+  return shares.divided_of(0) + ahead <= between + 1.0 / shares.units;
+}
+
+// While one block of an SM is in its fix-up the others multiply; if all are, none does. Where ranks
+// do not keep them apart, their times are not known, and the mean of both is taken.
 void divide(Work& work, const GemmMma& kernel, const ptx::Gpu& gpu) {
   const std::uint32_t unit = kernel.stages * kernel.step();
   work.workers = kernel.blocks;
-  work.shares = {kernel.tiles() / kernel.problem.batch, kernel.blocks, kernel.problem.k / unit};
+  work.shares = {kernel.tiles() / kernel.problem.batch, kernel.blocks, kernel.problem.k / unit,
+                 gemm::resident_blocks(kernel, ptx::sm_of(gpu))};
   const FixUp fix = fix_up(work, gpu);
-  const double resident = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
-  const double all = resident * (fix.store + fix.load) + kTicketUs * 1e-6;
-  work.fix_seconds = resident == 1 || fix.last ? all : all / 2;
+  const std::uint32_t fit = std::max(1u, ptx::blocks_per_sm(gpu, work.needs));
+  const std::uint32_t resident = std::min(fit, (kernel.blocks - 1) / gpu.sms + 1);
+  const double ticket = kTicketUs * 1e-6;
+  const double all = resident * (fix.store + fix.load) + ticket;
+  const bool ranked = kernel.blocks == resident * gpu.sms && resident == work.shares->ranks;
+  if (resident == 1 || fix.last) {
+    work.fix_seconds = all;
+  } else if (!ranked || !apart(work, fix.store + fix.load + ticket)) {
+    work.fix_seconds = all / 2;
+  }
 }
 
 // A warpgroup in its fix-up stops the other one once the ring is `stages` steps ahead of it; each

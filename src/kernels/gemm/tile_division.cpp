@@ -19,14 +19,28 @@ constexpr std::size_t kSumsAtATime = 64;
 }  // namespace
 
 TileDivision::TileDivision(KernelBuilder& k, const Value<u32>& tiles, const Value<u32>& worker,
-                           std::uint32_t workers, std::uint32_t units)
-    : k_(k), tiles_(tiles), worker_(worker), workers_(workers), units_(units) {}
+                           const TileShares& shares)
+    : k_(k),
+      tiles_(tiles),
+      worker_(worker),
+      of_(shares),
+      workers_(shares.workers),
+      units_(shares.units) {}
 
 // As TileShares::divided().
 Value<u32> TileDivision::divided() {
   const Value<u32> over = tiles_ % workers_;
   const Value<u32> some = k_.selp(tiles_, over + workers_, tiles_ < workers_);
   return k_.selp(k_.constant<u32>(0), some, over == 0u);
+}
+
+// As TileShares::before(), compared with the worker's next undivided tile, which is `worker` and a
+// multiple of `workers` after the divided ones. The last undivided tile of each is not reached.
+std::optional<Value<u32>> TileDivision::first_after(const Value<u32>& all_divided) {
+  if (of_.ranks == 1) return {};
+  const Value<u32> rank = worker_ / of_.workers_of_rank();
+  const Value<u32> wanted = k_.mad_lo(rank, TileShares::kTilesBefore * workers_, all_divided);
+  return k_.min(wanted, k_.max(tiles_, workers_) - workers_);
 }
 
 TileDivision::Shares TileDivision::shares() {

@@ -1,6 +1,8 @@
 // src/kernels/gemm/tile_division.hpp - tiles divided evenly among blocks (stream-K)
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <span>
 
 #include "kernels/gemm/emit.hpp"
@@ -12,20 +14,44 @@ namespace ptxgen::inline v0::gemm {
 /// their order; the others are not divided, every `workers`-th one for a worker. Where the workers
 /// divide the number of tiles, none is; where there are fewer tiles than workers, all are divided.
 /// Source: Osama et al., Stream-K, PPoPP 2023, the "two-tile" hybrid, with the division first.
+///
+/// Of `ranks` workers on an SM each has a rank of its own: an SM gets a second block when all have
+/// one, so ranks are equal runs of workers. Rank r has up to `kTilesBefore` * r undivided tiles
+/// first. So one rank adds sums of others while another one multiplies.
 struct TileShares {
+  /// A worker's divided tiles, at most two, and a tile's time for what it does beside products.
+  static constexpr std::uint32_t kTilesBefore = 3;
+
   std::uint64_t tiles = 1;
   std::uint32_t workers = 1;
   std::uint32_t units = 1;
+  std::uint32_t ranks = 1;
+
+  [[nodiscard]] constexpr std::uint32_t workers_of_rank() const noexcept {
+    return (workers + ranks - 1) / ranks;
+  }
 
   [[nodiscard]] constexpr std::uint64_t divided() const noexcept {
     if (tiles % workers == 0) return 0;
     return tiles < workers ? tiles : tiles % workers + workers;
   }
-  /// The largest share of a worker, in tiles.
-  [[nodiscard]] constexpr double largest() const noexcept {
-    const std::uint64_t undivided = (tiles - divided()) / workers;
-    const std::uint64_t shared = (divided() * units + workers - 1) / workers;
-    return static_cast<double>(undivided) + static_cast<double>(shared) / units;
+  /// Undivided tiles of a worker, as many for each.
+  [[nodiscard]] constexpr std::uint64_t undivided() const noexcept {
+    return (tiles - divided()) / workers;
+  }
+  /// The share of a worker, in tiles; the first one's is the largest.
+  [[nodiscard]] constexpr double of(std::uint64_t worker) const noexcept {
+    return static_cast<double>(undivided()) + divided_of(worker);
+  }
+  [[nodiscard]] constexpr double divided_of(std::uint64_t worker) const noexcept {
+    const std::uint64_t all = divided() * units;
+    const std::uint64_t shared = all / workers + (worker < all % workers ? 1 : 0);
+    return static_cast<double>(shared) / units;
+  }
+  /// Undivided tiles that workers of a rank have before divided ones. One at least is after them.
+  [[nodiscard]] constexpr std::uint64_t before(std::uint32_t rank) const noexcept {
+    const std::uint64_t max = undivided() == 0 ? 0 : undivided() - 1;
+    return std::min<std::uint64_t>(std::uint64_t{kTilesBefore} * rank, max);
   }
   /// Workers that have units of one divided tile, at most.
   [[nodiscard]] constexpr std::uint64_t parts() const noexcept {
@@ -48,10 +74,12 @@ struct TileWorkers {
 /// The division of the tiles of a matrix, computed by each thread.
 class TileDivision {
  public:
+  /// `shares` but for the number of tiles, which the launch has.
   TileDivision(KernelBuilder& k, const Value<u32>& tiles, const Value<u32>& worker,
-               std::uint32_t workers, std::uint32_t units);
+               const TileShares& shares);
 
-  /// Calls `body(piece)` for each of the worker's pieces, in a loop: divided tiles first.
+  /// Calls `body(piece)` for each of the worker's pieces, in a loop: divided tiles first, after
+  /// those that its rank has before them.
   template <class Body>
   void for_each_piece(const Body& body) {
     const Value<u32> all_divided = divided();
@@ -59,9 +87,11 @@ class TileDivision {
     auto unit = k_.var(first_unit(even, worker_));
     const Value<u32> end = first_unit(even, worker_ + 1u);
     auto next = k_.var(all_divided + worker_);
+    const std::optional<Value<u32>> from = first_after(all_divided);
     k_.while_([&] { return (unit < end) | (next < tiles_); },
               [&] {
-                const Pred divided = unit < end;
+                const Pred some = unit < end;
+                const Pred divided = from ? some & (next >= *from) : some;
                 const Value<u32> tile = unit / units_;
                 const Value<u32> first = unit - k_.mul_lo(tile, units_);
                 const Value<u32> units = k_.min(units_ - first, end - unit);
@@ -90,9 +120,12 @@ class TileDivision {
   [[nodiscard]] Shares shares();
   [[nodiscard]] Value<u32> first_unit(const Shares& shares, const Value<u32>& worker);
   [[nodiscard]] Value<u32> worker_of(const Shares& shares, const Value<u32>& unit);
+  /// From which undivided tile on the worker has divided ones; nothing where all begin with them.
+  [[nodiscard]] std::optional<Value<u32>> first_after(const Value<u32>& all_divided);
 
   KernelBuilder& k_;
   Value<u32> tiles_, worker_;
+  TileShares of_;
   std::uint32_t workers_, units_;
 };
 

@@ -177,8 +177,7 @@ class WgmmaEmitter {
   [[nodiscard]] gemm::TileDivision division() {
     const std::uint32_t across = (kit_.problem.n - 1) / kernel_.shape().n + 1;
     const Value<u32> tiles = k_.mul_lo(rows_of_tiles(), across);
-    return {k_, tiles / kernel_.cluster, k_.ctaid_x() / kernel_.cluster,
-            kernel_.blocks / kernel_.cluster, kernel_.steps()};
+    return {k_, tiles / kernel_.cluster, k_.ctaid_x() / kernel_.cluster, shares_of(kernel_)};
   }
   // Calls `body(tile, piece)` for each piece of the block.
   template <class Body>

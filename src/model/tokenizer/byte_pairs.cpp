@@ -7,6 +7,7 @@
 #include "model/format.hpp"
 #include "model/printable.hpp"
 #include "model/tokenizer/byte_level.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0::model {
 
@@ -43,8 +44,9 @@ std::string_view checked_name(const gguf::File& file) {
   return name;
 }
 
-std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) {
-  return std::uint64_t{left} << 32 | right;
+std::uint64_t hash_of_pair(std::uint32_t left, std::uint32_t right) {
+  const std::array pair{left, right};
+  return hash64(pair.data(), sizeof pair);
 }
 
 }  // namespace
@@ -67,6 +69,7 @@ BytePairs::BytePairs(const gguf::File& file, const Vocabulary& vocabulary)
 void BytePairs::read_merges(const gguf::File& file) {
   const gguf::Value& merges = file.array(kMerges, gguf::ValueType::string);
   merges_.reserve(merges.size());
+  ranks_ = HashIndex(merges.size());
   std::uint32_t rank = 0;
   std::string merged;
   for (const gguf::Value& value : merges) {
@@ -93,9 +96,18 @@ void BytePairs::read_merges(const gguf::File& file) {
                          rank, printable(text),
                          printable(texts[static_cast<std::size_t>(unknown - ids.begin())])));
     }
-    merges_.try_emplace(pair_of(ids[0], ids[1]), Merge{rank, ids[2]});
+    merges_.push_back({ids[0], ids[1], ids[2]});
+    (void)ranks_.add(hash_of_pair(ids[0], ids[1]), rank, [&](std::uint32_t other) {
+      return merges_[other].left == ids[0] && merges_[other].right == ids[1];
+    });
     ++rank;
   }
+}
+
+std::uint32_t BytePairs::find_merge(std::uint32_t left, std::uint32_t right) const {
+  return ranks_.find(hash_of_pair(left, right), [&](std::uint32_t rank) {
+    return merges_[rank].left == left && merges_[rank].right == right;
+  });
 }
 
 void BytePairs::encode(std::string_view text, bool, std::vector<std::uint32_t>& ids) const {
@@ -116,9 +128,9 @@ void BytePairs::encode_piece(std::string_view piece, SymbolList& symbols,
     symbols.add(at, at + 1, byte_tokens_[static_cast<std::uint8_t>(piece[at])]);
   }
   symbols.merge([&](const Symbol& left, const Symbol& right) -> std::optional<PairMerge> {
-    const auto found = merges_.find(pair_of(left.token, right.token));
-    if (found == merges_.end()) return std::nullopt;
-    return PairMerge{-static_cast<double>(found->second.rank), found->second.token};
+    const std::uint32_t rank = find_merge(left.token, right.token);
+    if (rank == HashIndex::kNone) return std::nullopt;
+    return PairMerge{-static_cast<double>(rank), merges_[rank].token};
   });
   symbols.each([&](const Symbol& symbol) {
     if (symbol.token != kNoToken) ids.push_back(symbol.token);

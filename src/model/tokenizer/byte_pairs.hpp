@@ -2,8 +2,9 @@
 #pragma once
 
 #include <array>
-#include <unordered_map>
+#include <vector>
 
+#include "model/tokenizer/hash_index.hpp"
 #include "model/tokenizer/merge.hpp"
 #include "model/tokenizer/pre_tokenizer.hpp"
 #include "model/tokenizer/text_coder.hpp"
@@ -21,10 +22,13 @@ class BytePairs final : public TextCoder {
 
  private:
   struct Merge {
-    std::uint32_t rank = 0;
+    std::uint32_t left = 0;
+    std::uint32_t right = 0;
     std::uint32_t token = 0;
   };
   void read_merges(const gguf::File& file);
+  /// Its rank, the place in `merges_`.
+  [[nodiscard]] std::uint32_t find_merge(std::uint32_t left, std::uint32_t right) const;
   void encode_piece(std::string_view piece, SymbolList& symbols,
                     std::vector<std::uint32_t>& ids) const;
 
@@ -32,7 +36,8 @@ class BytePairs final : public TextCoder {
   PreTokenizer pre_tokenizer_;
   bool whole_pieces_ = false;  // a piece that is a token is not merged
   std::array<std::uint32_t, 256> byte_tokens_{};
-  std::unordered_map<std::uint64_t, Merge> merges_;  // by left << 32 | right
+  std::vector<Merge> merges_;  // as in the file
+  HashIndex ranks_;            // by both tokens, of equal pairs the first
 };
 
 }  // namespace ptxgen::inline v0::model

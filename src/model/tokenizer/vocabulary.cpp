@@ -10,6 +10,7 @@
 #include "model/format.hpp"
 #include "model/printable.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0::model {
 
@@ -24,6 +25,10 @@ constexpr std::array<std::string_view, 4> kMessageEnds = {"<|eot_id|>", "<|im_en
 // Texts that end generation, too.
 constexpr std::array<std::string_view, 3> kTextEnds = {"<|endoftext|>", "<|end_of_text|>",
                                                        "<|eom_id|>"};
+
+static_assert(HashIndex::kNone == kNoToken);
+
+std::uint64_t hash_of_text(std::string_view text) { return hash64(text.data(), text.size()); }
 
 }  // namespace
 
@@ -56,14 +61,17 @@ void Vocabulary::read_texts(const gguf::File& gguf) {
     ends_.push_back(static_cast<std::uint32_t>(texts_.size()));
     longest_ = std::max(longest_, text.size());
   }
-  ids_.reserve(ends_.size());
+  // The lengths of the texts were counted, too.
+  texts_.shrink_to_fit();
+  ids_ = HashIndex(ends_.size());
   for (std::uint32_t id = 0; id < size(); ++id) {
     if (text(id).empty()) continue;
-    const auto [other, is_new] = ids_.emplace(text(id), id);
-    if (!is_new) {
+    const std::uint32_t other = ids_.add(hash_of_text(text(id)), id,
+                                         [&](std::uint32_t one) { return text(one) == text(id); });
+    if (other != id) {
       refuse(file, "bad-vocabulary",
-             format_text("key '{}': tokens {} and {} have one text, \"{}\"", kTokens, other->second,
-                         id, printable(text(id))));
+             format_text("key '{}': tokens {} and {} have one text, \"{}\"", kTokens, other, id,
+                         printable(text(id))));
     }
   }
 }
@@ -90,8 +98,7 @@ void Vocabulary::read_types(const gguf::File& gguf) {
 
 std::uint32_t Vocabulary::find(std::string_view text) const noexcept {
   if (text.size() > longest_) return kNoToken;
-  const auto found = ids_.find(text);
-  return found == ids_.end() ? kNoToken : found->second;
+  return ids_.find(hash_of_text(text), [&](std::uint32_t id) { return this->text(id) == text; });
 }
 
 // A token's id; -1, of any type of integer, is none.

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "model/tokenizer/hash_index.hpp"
 #include "ptxgen/model/gguf.hpp"
 #include "ptxgen/model/tokenizer.hpp"
 
@@ -61,7 +61,7 @@ class Vocabulary {
   std::string texts_;                // one after the other
   std::vector<std::uint32_t> ends_;  // of each in `texts_`
   std::vector<TokenType> types_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
+  HashIndex ids_;  // of texts that are not empty
   std::size_t longest_ = 0;
 };
 

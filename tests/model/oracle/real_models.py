@@ -40,6 +40,7 @@ BOUND_STORED = 5e-3
 BOUND_F32 = 2e-6
 BOUND_PERPLEXITY = 0.01
 BOUND_ORACLE = 1e-5  # llama.cpp's KV cache is f16
+BOUND_MEMORY = 1.3  # resident at most, of the file
 TEXT = ("The history of the city begins with a small settlement at the mouth of the river, where"
         " traders from the north met the farmers of the valley. In the spring of 1204 the first wall"
         " was built, and with it came the market, the church, and the long quarrel between the two"
@@ -173,6 +174,12 @@ class Program:
                           f" {len(tokens)} tokens")
         return logits
 
+    def peak_bytes(self):
+        """Resident at most while a few tokens are computed without checks."""
+        said = self.call("generate", "--prompt", PROMPTS[0], "-n", "8", "--greedy", "--check",
+                         "none")
+        return said["peak_resident_bytes"]
+
     def greedy(self, prompt):
         said = self.call("generate", "--prompt", prompt, "-n", str(GREEDY_TOKENS), "--greedy")
         return said["prompt_tokens"], said["tokens"]
@@ -282,6 +289,15 @@ def check_oracle(report, library, folder):
                    max(errors) <= BOUND_ORACLE)
 
 
+def check_memory(report, options, name, path):
+    """On the emulated device, whose memory is the program's; with the little of the KV cache that
+    is used."""
+    peak = Program(options, path).peak_bytes()
+    times = peak / os.path.getsize(path)
+    report.row(name, "resident at most", f"{peak / 1e6:.1f} MB, {times:.2f} of the file",
+               f"{BOUND_MEMORY} of the file", times <= BOUND_MEMORY)
+
+
 def check_stored(report, options, library, name, path):
     llama = library and llama_cpp.LlamaCpp(library, path)
     tokens = llama.tokenize(TEXT)[:POSITIONS] if llama else tokens_of_file(path)
@@ -314,6 +330,8 @@ def check(report, options, library, name):
     path = model_file(options.models, name, options.install)
     try:
         check_stored(report, options, library, name, path)
+        if options.device == "emulator":
+            check_memory(report, options, name, path)
         if library:
             check_f32(report, options, library, name, f32_file(options.models, name, path))
         else:

@@ -2,9 +2,11 @@
 #include <catch2/catch.hpp>
 #include <ctime>
 
+#include "model/tokenizer/hash_index.hpp"
 #include "model/tokenizer/pre_tokenizer.hpp"
 #include "model/tokenizer/vocabulary_writer.hpp"
 #include "support/harness.hpp"
+#include "support/hash.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -209,4 +211,33 @@ TEST_CASE("byte-level BPE in time in proportion to the text") {
     CHECK(tokenizer.encode(std::string(size, '\xff')).size() == size);
     CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 20);
   }
+}
+
+TEST_CASE("an index finds the elements of a list by the hash of their key") {
+  // One hash for all, two for all, and one for each: colliding keys are told apart.
+  for (const std::uint64_t hashes : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 32}) {
+    INFO(hashes << " hashes");
+    std::vector<std::string> keys;
+    constexpr std::uint32_t kKeys = 200;
+    model::HashIndex index(kKeys);
+    const auto hash_of = [&](std::string_view key) {
+      return hash64(key.data(), key.size()) % hashes;
+    };
+    const auto find = [&](std::string_view key) {
+      return index.find(hash_of(key), [&](std::uint32_t number) { return keys[number] == key; });
+    };
+    for (std::uint32_t i = 0; i < kKeys; ++i) {
+      const std::string key = std::to_string(i);
+      CHECK(find(key) == model::HashIndex::kNone);
+      keys.push_back(key);
+      const auto is_it = [&](std::uint32_t number) { return keys[number] == key; };
+      CHECK(index.add(hash_of(key), i, is_it) == i);
+      CHECK(index.add(hash_of(key), 1000, is_it) == i);
+    }
+    for (std::uint32_t i = 0; i < kKeys; ++i) CHECK(find(keys[i]) == i);
+    CHECK(find("200") == model::HashIndex::kNone);
+  }
+  const auto any = [](std::uint32_t) { return true; };
+  CHECK(model::HashIndex().find(7, any) == model::HashIndex::kNone);
+  CHECK(model::HashIndex(0).find(7, any) == model::HashIndex::kNone);
 }
