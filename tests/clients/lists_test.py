@@ -79,13 +79,13 @@ class Lists(unittest.TestCase):
 
     def test_what_is_wrong_with_a_list(self):
         self.refused("run a.py\nskip b | why\n",
-                     "made_up.txt:2: 'skip' is none of run, leave, refused, other, true")
+                     "made_up.txt:2: 'skip' is none of run, script, leave, refused, other, true")
         self.refused("refused a | b\n",
                      "made_up.txt:1: 'refused' has 3 columns between ' | ', here are 2")
         self.refused("leave a | \n", "made_up.txt:1: 'leave' has 2 columns between ' | ', here are 1")
         self.refused("other a | ( | b\n", "made_up.txt:1: '(' is no regular expression: missing ), "
                      "unterminated subpattern at position 0")
-        self.refused("# nothing\n", "made_up.txt: no line 'run': nothing would be tested")
+        self.refused("# nothing\n", "made_up.txt: no line 'run' or 'script': nothing would be tested")
 
     def test_entries_of_a_log(self):
         log = f"..{FINDING}.ptxgen emulated driver: error: cuArrayCreate: no arrays\nE  other\n"
@@ -122,7 +122,10 @@ class Run(unittest.TestCase):
         cls.runner = Runner(Path(sys.executable), settings, folder / "them.jsonl", seconds=2,
                             together=True, folder=folder)
         cls.runner.begin()
-        cls.done = cls.runner.run("test_them.py")
+        (folder / "script.py").write_text("import numbers")
+        (folder / "bad_script.py").write_text("raise ValueError('it is wrong')")
+        cls.done = all([cls.runner.run("test_them.py"), cls.runner.run_script("script.py"),
+                        cls.runner.run_script("bad_script.py")])
         cls.verdicts = judge(cls.suite, cls.runner.ended(), cls.runner.logs())
 
     @classmethod
@@ -131,7 +134,7 @@ class Run(unittest.TestCase):
 
     def test_the_table(self):
         self.assertTrue(self.done)
-        self.assertEqual(row_of(self.verdicts), [9, 3, 2, 1, 1, 3, 2, 1])
+        self.assertEqual(row_of(self.verdicts), [11, 4, 2, 1, 1, 4, 2, 1])
         self.assertFalse(self.verdicts.good)
 
     def test_the_lines_below_it(self):
@@ -141,6 +144,8 @@ class Run(unittest.TestCase):
         self.assertIn("them: WRONG test_them.py::test_wrong: assert 1 == 2", lines)
         self.assertIn("them: WRONG test_them.py::test_crash: crash: SIGABRT", lines)
         self.assertIn("them: WRONG test_them.py::test_late: too long: not done after 2 s", lines)
+        self.assertTrue(any(line.startswith("them: WRONG bad_script.py: the process ended with 1: ")
+                            and line.endswith("ValueError: it is wrong") for line in lines))
         self.assertIn("them: no longer fails, take it off the list: *::test_right", lines)
         self.assertIn("them: UNFINISHED test_more.py: the time for this client is over", lines)
         false = [line for line in lines if "FALSE FINDING" in line]

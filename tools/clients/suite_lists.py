@@ -1,7 +1,8 @@
 # tools/clients/suite_lists.py - lists of clients' own tests, and what their results mean
 """A list (suites/CLIENT.txt) holds names only, a line each, with columns between ` | `:
 
-    run      FILE or FILE::TEST           a file or a test that is run
+    run      FILE or FILE::TEST           a file or a test that pytest runs
+    script   FILE                         a file that is a test itself: right if it ends with status 0
     leave    TESTS | WHY                  not run
     refused  TESTS | TEXT | WHY           fails because the stand-in refuses what it calls
     other    TESTS | TEXT | WHY           fails for a reason that has nothing to do with the stand-in
@@ -15,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 COUNTS = ("run", "right", "refused", "other", "skipped", "wrong", "findings", "false")
-COLUMNS = {"run": 1, "leave": 2, "refused": 3, "other": 3, "true": 3}
+COLUMNS = {"run": 1, "script": 1, "leave": 2, "refused": 3, "other": 3, "true": 3}
 # pytest writes its dots in front of it.
 STANDIN = re.compile(r"ptxgen emulated driver: (?:error|warning): ")
 
@@ -63,8 +64,8 @@ def read_list(path):
         except re.error as error:
             raise ValueError(f"{where}'{columns[1]}' is no regular expression: {error}") from None
         result.rows[verb].append(Row(*columns))
-    if not result.rows["run"]:
-        raise ValueError(f"{path.name}: no line 'run': nothing would be tested")
+    if not result.rows["run"] and not result.rows["script"]:
+        raise ValueError(f"{path.name}: no line 'run' or 'script': nothing would be tested")
     return result
 
 

@@ -73,30 +73,54 @@ class Runner:
                 self.environment.get("PYTHONPATH")])])}
         while time.monotonic() < self.deadline:
             before = len(self.steps())
-            with open(self.log, "ab") as log:
-                process = subprocess.Popen(command, env=settings, stdout=log, stderr=log,
-                                           stdin=subprocess.DEVNULL, start_new_session=True,
-                                           cwd=self.folder)
-                try:
-                    ending = self.watch(process)
-                finally:
-                    end(process)
+            status, ending = self.process(command, settings)
             if ending is None:
                 return False
-            if not self.ended_early(target, before, process.returncode, ending):
+            if not self.ended_early(target, before, status, ending):
                 return True
         return False
+
+    def run_script(self, target):
+        """A file that is a test itself; False if the time is over."""
+        if target in self.results():
+            return True
+        self.tell(test=target, outcome="began")
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write(f"{MARK}{target}\n")
+        begin, size = time.monotonic(), self.log.stat().st_size
+        status, ending = self.process([self.python, target], self.environment)
+        if ending is None:
+            return False
+        said = self.log.read_bytes()[size:].decode(errors="replace").rsplit("\n", 20)[1:]
+        self.tell(test=target, outcome="failed" if status else "passed", when="call",
+                  seconds=time.monotonic() - begin,
+                  reason=ending + ": " + "\n".join(said) if status else "")
+        return True
+
+    def tell(self, **step):
+        with open(self.report, "a", encoding="utf-8") as report:
+            report.write(json.dumps(step) + "\n")
+
+    def process(self, command, environment):
+        """Its exit status, and in words how it ended: None if the time for all tests is over."""
+        with open(self.log, "ab") as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log,
+                                       stdin=subprocess.DEVNULL, start_new_session=True,
+                                       cwd=self.folder)
+            try:
+                ending = self.watch(process)
+            finally:
+                end(process)
+        return process.returncode, ending
 
     def ended_early(self, target, before, status, ending):
         """Notes tests that did not end. True: tests of the file are left."""
         left = [test for test, step in self.results().items() if step["outcome"] == "began"]
         now = self.steps()[before:]
-        with open(self.report, "a", encoding="utf-8") as report:
-            for test in left:
-                report.write(json.dumps({"test": test, "outcome": "failed", "reason": ending}) + "\n")
-            if not now and status not in (0, 5):
-                report.write(json.dumps({"test": str(target), "outcome": "failed",
-                                         "reason": f"no test began: {ending}"}) + "\n")
+        for test in left:
+            self.tell(test=test, outcome="failed", reason=ending)
+        if not now and status not in (0, 5):
+            self.tell(test=str(target), outcome="failed", reason=f"no test began: {ending}")
         return bool(left) or (not self.together and any(
             step["outcome"] == "failed" and "when" in step for step in now))
 
