@@ -41,6 +41,9 @@ class Client:
     # Links with nvJitLink where it is installed, to machine code, which no emulated GPU runs; else
     # with the driver. Libraries of its name without its functions stand in front of it.
     link_with_driver: bool = False
+    # Libraries of the package that hold a static CUDA runtime: they are loaded first, when the
+    # stand-in leads its calls to libcudart.
+    static_runtime: tuple = ()
 
 
 # The emulated driver is one of CUDA 13.0: NVRTC and NVVM are no newer.
@@ -74,7 +77,9 @@ CLIENTS = {
         link_with_driver=True),
     "cupy": Client(
         ["cupy-cuda13x", *TOOLKIT_13, "numpy"], {"CUPY_COMPILE_WITH_PTX": "1"},
-        Tests("tests/cupy_tests", archive="cupy", together=True)),
+        Tests("tests/cupy_tests", archive="cupy", together=True),
+        static_runtime=("cupy_backends/cuda/api/runtime.*.so", "cupy/random/_generator_api.*.so",
+                        "cupy/cuda/thrust.*.so", "cupy/cuda/jitify.*.so", "cupy/cuda/cub.*.so")),
     "pycuda": Client(
         ["pycuda", "numpy"], {"PATH": f"{HERE / 'bin'}:{os.environ.get('PATH', '')}"},
         Tests("test", archive="pycuda"), built=True),
@@ -212,12 +217,26 @@ def libraries(name, options):
     return ":".join(folders)
 
 
+def preloaded(name, options):
+    """LD_PRELOAD of a client with a static CUDA runtime; suite_plugin.py keeps it from programs that
+    its tests start."""
+    patterns, leading = CLIENTS[name].static_runtime, "libptxgen_static_cudart.so"
+    if not patterns:
+        return {}
+    if not (options.standin / leading).exists():
+        raise RuntimeError(f"it has a static CUDA runtime, and {options.standin} has no {leading}")
+    found = [str(path) for pattern in patterns
+             for path in (options.work / name).glob(f"lib/python3*/site-packages/{pattern}")]
+    if len(found) != len(patterns):
+        raise RuntimeError(f"of the libraries {', '.join(patterns)} only {len(found)} are there")
+    return {"LD_PRELOAD": ":".join([leading, *found])}
+
+
 def environment(name, options):
     """The environment in which a client runs on the stand-in."""
     folder = options.work / name
     (folder / "home").mkdir(parents=True, exist_ok=True)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PTXGEN_")}
-    return inherited | CLIENTS[name].settings | {"LD_LIBRARY_PATH": libraries(name, options),
-                                           "XDG_CACHE_HOME": str(folder / "cache"),
-                                           "HOME": str(folder / "home"),
-                                           "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"LD_LIBRARY_PATH": libraries(name, options), "XDG_CACHE_HOME": str(folder / "cache"),
+           "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return inherited | CLIENTS[name].settings | preloaded(name, options) | own

@@ -14,6 +14,7 @@ from suite_lists import SuiteList, read_list
 
 REPORT = os.environ["PTXGEN_SUITE_REPORT"]
 LIST = os.environ.get("PTXGEN_SUITE_LIST")
+os.environ.pop("LD_PRELOAD", None)  # libraries that only the interpreter can load
 failed = False
 
 
