@@ -73,18 +73,24 @@ CLIENTS = {
         ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], link_with_driver=True),
     "numba": Client(
         ["numba-cuda", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
-        Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi")),
+        Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi"),
+              pytest=("-o", "consider_namespace_packages=true", "-p", "numba_fixtures")),
         link_with_driver=True),
     "cupy": Client(
-        ["cupy-cuda13x", *TOOLKIT_13, "numpy"], {"CUPY_COMPILE_WITH_PTX": "1"},
-        Tests("tests/cupy_tests", archive="cupy", together=True),
+        ["cupy-cuda13x", *TOOLKIT_13, "numpy"], 
+        # Its library of reductions and sorts has PTX for sm_120 only.
+        {"CUPY_COMPILE_WITH_PTX": "1", "PTXGEN_EMULATED_GPU": "rtx5090",
+         "PTXGEN_EMULATED_PTX": "9.5"},
+        Tests("tests/cupy_tests", archive="cupy", together=True,
+              pytest=("-m", "not slow and not multi_gpu")),
         static_runtime=("cupy_backends/cuda/api/runtime.*.so", "cupy/random/_generator_api.*.so",
                         "cupy/cuda/thrust.*.so", "cupy/cuda/jitify.*.so", "cupy/cuda/cub.*.so")),
     "pycuda": Client(
         ["pycuda", "numpy"], {"PATH": f"{HERE / 'bin'}:{os.environ.get('PATH', '')}"},
         Tests("test", archive="pycuda"), built=True),
     "warp": Client(
-        ["warp-lang", "numpy"], {}, Tests("warp/tests", package=True, together=True)),
+        ["warp-lang", "numpy"], {}, Tests("warp/tests", package=True, together=True,
+                                           pytest=("-k", "cuda_0"))),
 }
 
 
