@@ -56,7 +56,7 @@ CLIENTS = {
         # On newer GPUs its tests count instructions that they do not expect themselves.
         ["drjit", "numpy"], {"PTXGEN_EMULATED_GPU": "a100"},
         Tests("tests", repository="https://github.com/mitsuba-renderer/drjit", revision="v{version}",
-              pytest=("-k", "cuda"), together=True)),
+              pytest=("-k", "cuda"))),
     "taichi": Client(
         ["taichi", "numpy"], {"TI_OFFLINE_CACHE": "0"},
         Tests("tests/python", repository="https://github.com/taichi-dev/taichi",
