@@ -74,7 +74,7 @@ CLIENTS = {
         ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], link_with_driver=True),
     "numba": Client(
         ["numba-cuda", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
-        Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi"),
+        Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi", "ml_dtypes"),
               pytest=("-o", "consider_namespace_packages=true", "-p", "numba_fixtures")),
         link_with_driver=True),
     "cupy": Client(
