@@ -184,6 +184,34 @@ TEST_CASE("a kernel reaches pinned memory at its device address") {
   PTXGEN_OK(driver.mem_free_host(memory));
 }
 
+TEST_CASE("pinned memory stays initialised when bytes that nothing wrote are copied to it") {
+  AddFixture fixture;
+  const Table& driver = fixture.driver;
+  void* memory = nullptr;
+  PTXGEN_OK(driver.mem_host_alloc(&memory, 64, 0));
+  const auto pinned = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory));
+  const CUdeviceptr unwritten = fixture.allocate(64);
+  const CUdeviceptr copied = fixture.allocate(64);
+  PTXGEN_OK(driver.memcpy_unified(pinned, unwritten, 64));
+  auto* const words = static_cast<unsigned*>(memory);
+  words[3] = 40;  // which the emulator does not see
+  PTXGEN_OK(driver.memcpy_unified(copied, pinned, 64));
+  const auto add_to = [&](CUdeviceptr address) {
+    unsigned amount = 2;
+    std::array<void*, 2> arguments{&address, &amount};
+    PTXGEN_OK(
+        driver.launch_kernel(fixture.add, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.data(), nullptr));
+    PTXGEN_OK(driver.ctx_synchronize());
+  };
+  fixture.log.clear();
+  add_to(copied + 12);
+  CHECK(fixture.log.empty());
+  CHECK(fixture.bytes_of(copied + 12, 1) == std::vector<unsigned char>{42});
+  add_to(unwritten + 12);
+  CHECK_THAT(fixture.log, Catch::Contains("which was never written"));
+  PTXGEN_OK(driver.mem_free_host(memory));
+}
+
 TEST_CASE("graph launches run with the options that the context has then") {
   AddFixture fixture;
   const Table& driver = fixture.driver;

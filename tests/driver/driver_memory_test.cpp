@@ -67,6 +67,9 @@ TEST_CASE("the driver's version follows the newest PTX") {
   emulated::set_newest_ptx(78);
   PTXGEN_OK(driver.driver_get_version(&version));
   CHECK(version == 11080);
+  emulated::set_newest_ptx(94);
+  PTXGEN_OK(driver.driver_get_version(&version));
+  CHECK(version == 13040);
   emulated::set_newest_ptx(90);
 }
 

@@ -165,6 +165,52 @@ TEST_CASE("a trap for another reason says nothing about grids") {
   CHECK(ran.words[0] == 0);
 }
 
+TEST_CASE("threads that call different functions through a register execute only the call apart") {
+  emulator::Device device(emulator::gpu_named("sm_80"));
+  const std::string text = std::string(kHead) + R"(
+.func (.param .b32 result) plus(.param .b32 x)
+{ .reg .b32 %r1; ld.param.b32 %r1, [x]; add.u32 %r1, %r1, 7; st.param.b32 [result], %r1; ret; }
+.func (.param .b32 result) times(.param .b32 x)
+{ .reg .b32 %r1; ld.param.b32 %r1, [x]; mul.lo.u32 %r1, %r1, 2; st.param.b32 [result], %r1; ret; }
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %p<3>; .reg .b32 %r<4>; .reg .pred %q;
+  ld.param.u64 %p1, [p];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %p1, %r1, 4, %p1;
+  bra BLOCK;
+BLOCK:
+  add.u32 %r1, %r1, 1000;
+  and.b32 %r2, %r1, 1;
+  setp.eq.u32 %q, %r2, 0;
+  mov.u64 %p2, plus;
+  @!%q mov.u64 %p2, times;
+  {
+    proto: .callprototype (.param .b32 result) _ (.param .b32 x);
+    .param .b32 in;
+    .param .b32 out;
+    st.param.b32 [in], %r1;
+    call (out), %p2, (in), proto;
+    ld.param.b32 %r3, [out];
+  }
+  st.global.u32 [%p1], %r3;
+  ret;
+}
+)";
+  emulator::Program program = emulator::Program::load(device, text, "k.ptx");
+  const std::uint64_t buffer = device.allocate(128, "p");
+  emulator::Launch launch = grid_of(1);
+  launch.kernel = "k";
+  launch.parameters = std::as_bytes(std::span(&buffer, 1));
+  const emulator::Result result = emulator::run(program, launch, {});
+  CHECK(result.findings.empty());
+  std::vector<std::uint32_t> words(32);
+  device.read(buffer, std::as_writable_bytes(std::span(words)));
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    CHECK(words[i] == (i % 2 == 0 ? 1007 + i : 2 * (1000 + i)));
+  }
+}
+
 TEST_CASE("a launch has a budget") {
   // Three instructions and a return in each of two warps; block 5 executes 400 more in each.
   constexpr std::string_view kBody = R"(

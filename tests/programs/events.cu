@@ -1,10 +1,17 @@
 // tests/programs/events.cu - times between events
+#include <atomic>
+
 #include "check.cuh"
 
 __global__ void spin(int* out, int turns) {
   int x = 1;
   for (int i = 0; i < turns; ++i) x = x * 5 + 1;
   *out = x;
+}
+
+void wait_for(void* flag) {
+  while (!static_cast<std::atomic<bool>*>(flag)->load()) {
+  }
 }
 
 int main() {
@@ -26,6 +33,15 @@ int main() {
   CUDA(cudaEventSynchronize(silent));
   FAILS(cudaEventElapsedTime(&milliseconds, begin, silent), cudaErrorInvalidResourceHandle);
   CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+  // Work that is not done is no error that stays.
+  std::atomic<bool> go{false};
+  CUDA(cudaLaunchHostFunc(nullptr, wait_for, &go));
+  CUDA(cudaEventRecord(silent));
+  FAILS(cudaEventQuery(silent), cudaErrorNotReady);
+  FAILS(cudaStreamQuery(nullptr), cudaErrorNotReady);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  go = true;
+  CUDA(cudaEventSynchronize(silent));
   CUDA(cudaEventDestroy(begin));
   CUDA(cudaEventDestroy(end));
   CUDA(cudaEventDestroy(silent));

@@ -6,24 +6,93 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Packages and settings. The emulated driver is one of CUDA 13.0: NVRTC and NVVM are no newer.
+TOOLKIT_13 = ["nvidia-cuda-nvrtc>=13,<13.1", "nvidia-nvvm>=13,<13.1", "nvidia-cuda-nvcc>=13,<13.1",
+              "nvidia-cuda-crt>=13,<13.1", "nvidia-cuda-cccl>=13,<13.1",
+              "nvidia-cuda-runtime>=13,<13.1"]
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Where a client's own tests are, and how they are run. One of package, archive and repository."""
+    folder: str  # of the names in suites/CLIENT.txt
+    package: bool = False  # the folder is in the package
+    archive: str = ""  # a package of PyPI whose source archive has the folder
+    repository: str = ""  # a Git repository that has it
+    revision: str = ""  # of the repository; {version}: the client's
+    needs: tuple = ()  # packages of PyPI beside pytest
+    settings: dict = field(default_factory=dict)
+    pytest: tuple = ()  # options
+    together: bool = False  # a failure leaves the context usable: go on in the same process
+    seconds: int = 60  # limit for each test
+
+
+@dataclass(frozen=True)
+class Client:
+    packages: list
+    settings: dict = field(default_factory=dict)
+    tests: Tests = None
+    # Debian's package of a module that the tests compare with; it brings the interpreter too.
+    debian: str = ""
+    built: bool = False  # by the toolkit's compiler, at installation
+    # Links with nvJitLink where it is installed, to machine code, which no emulated GPU runs; else
+    # with the driver. Libraries of its name without its functions stand in front of it.
+    link_with_driver: bool = False
+    # Libraries of the package that hold a static CUDA runtime: they are loaded first, when the
+    # stand-in leads its calls to libcudart.
+    static_runtime: tuple = ()
+
+
+# The emulated driver is one of CUDA 13.0: NVRTC and NVVM are no newer.
 CLIENTS = {
-    "tinygrad": (["tinygrad", "numpy"], {"DEV": "CUDA:PTX"}),
-    "drjit": (["drjit", "numpy"], {}),
-    "taichi": (["taichi", "numpy"], {"TI_OFFLINE_CACHE": "0"}),
-    "triton": (["triton", "numpy"], {"PTXGEN_EMULATED_GPU": "a100",
-                                     "TRITON_PTXAS_PATH": str(HERE / "ptxas")}),
-    "cuda_core": (["cuda-core", "cuda-bindings>=13,<14", "nvidia-cuda-nvrtc>=13,<13.1", "numpy"], {}),
-    "numba": (["numba-cuda", "cuda-bindings>=13,<14", "nvidia-cuda-nvrtc>=13,<13.1",
-               "nvidia-nvvm>=13,<13.1", "nvidia-cuda-nvcc>=13,<13.1", "nvidia-cuda-cccl>=13,<13.1",
-               "numpy"], {}),
+    "tinygrad": Client(
+        ["tinygrad", "numpy"], {"DEV": "CUDA:PTX"},
+        Tests(".", repository="https://github.com/tinygrad/tinygrad", revision="a9069c177a",
+              needs=("hypothesis",), together=True, seconds=120), debian="python3-torch"),
+    "drjit": Client(
+        # On newer GPUs its tests count instructions that they do not expect themselves.
+        ["drjit", "numpy"], {"PTXGEN_EMULATED_GPU": "a100"},
+        Tests("tests", repository="https://github.com/mitsuba-renderer/drjit", revision="v{version}",
+              pytest=("-k", "cuda"))),
+    "taichi": Client(
+        ["taichi", "numpy"], {"TI_OFFLINE_CACHE": "0"},
+        Tests("tests/python", repository="https://github.com/taichi-dev/taichi",
+              revision="v{version}", needs=("pytest-rerunfailures",),
+              settings={"TI_WANTED_ARCHS": "cuda"})),
+    "triton": Client(
+        ["triton", "numpy"],
+        {"PTXGEN_EMULATED_GPU": "a100", "TRITON_PTXAS_PATH": str(HERE / "ptxas")}),
+    "halide": Client(
+        ["halide", "numpy", "imageio"], {"HL_JIT_TARGET": "host-cuda-cuda_capability_80"},
+        Tests("python_bindings", repository="https://github.com/halide/Halide",
+              revision="v{version}")),
+    "cuda_bindings": Client(["cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"]),
+    "cuda_core": Client(
+        ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], link_with_driver=True),
+    "numba": Client(
+        ["numba-cuda", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
+        Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi", "ml_dtypes"),
+              pytest=("-o", "consider_namespace_packages=true", "-p", "numba_fixtures")),
+        link_with_driver=True),
+    "cupy": Client(
+        ["cupy-cuda13x", *TOOLKIT_13, "numpy"], 
+        # Its library of reductions and sorts has PTX for sm_120 only.
+        {"CUPY_COMPILE_WITH_PTX": "1", "PTXGEN_EMULATED_GPU": "rtx5090",
+         "PTXGEN_EMULATED_PTX": "9.5"},
+        Tests("tests/cupy_tests", archive="cupy", together=True,
+              pytest=("-m", "not slow and not multi_gpu")),
+        static_runtime=("cupy_backends/cuda/api/runtime.*.so", "cupy/random/_generator_api.*.so",
+                        "cupy/cuda/thrust.*.so", "cupy/cuda/jitify.*.so", "cupy/cuda/cub.*.so")),
+    "pycuda": Client(
+        ["pycuda", "numpy"], {"PATH": f"{HERE / 'bin'}:{os.environ.get('PATH', '')}"},
+        Tests("test", archive="pycuda"), built=True),
+    "warp": Client(
+        ["warp-lang", "numpy"], {}, Tests("warp/tests", package=True, together=True,
+                                           pytest=("-k", "cuda_0"))),
 }
-# These link with nvJitLink where it is installed, to machine code, which no emulated GPU runs; else
-# with the driver. Libraries of its name without its functions stand in front of it.
-LINK_WITH_DRIVER = ("numba", "cuda_core")
 
 
 def parser_of(description):
@@ -50,18 +119,87 @@ def last_line(text):
     return lines[-1].strip() if lines else "no output"
 
 
-def install(folder, packages):
-    """The interpreter that has the packages; raises RuntimeError with the reason why there is none."""
+def tried(what, command, **options):
+    """What a command prints; raises RuntimeError with its last line if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{what}: " + last_line(done.stdout + done.stderr))
+    return done.stdout
+
+
+def interpreter_of(client):
+    """The interpreter to make an environment with, and options for it."""
+    if not client.debian:
+        return [sys.executable, "-m", "venv"]
+    found = subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Abbrev}", client.debian],
+                           capture_output=True, text=True) if shutil.which("dpkg-query") else None
+    if found is None or not found.stdout.startswith("ii"):
+        raise RuntimeError(f"its tests compare with Debian's {client.debian}, which is not installed")
+    return ["/usr/bin/python3", "-m", "venv", "--system-site-packages"]
+
+
+def install(name, options, more=()):
+    """The interpreter that has a client's packages; raises RuntimeError with the reason why not."""
+    client, folder = CLIENTS[name], options.work / name
     python = folder / "bin/python"
     if not python.exists():
-        made = subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True, text=True)
-        if made.returncode != 0:
-            raise RuntimeError("python -m venv: " + last_line(made.stdout + made.stderr))
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                           *packages], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError("pip: " + last_line(done.stderr))
+        tried("python -m venv", [*interpreter_of(client), folder])
+    settings = os.environ | (build_settings(folder, options) if client.built else {})
+    tried("pip", [python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
+                  *client.packages, *more], env=settings)
     return python
+
+
+def toolkit():
+    """The folder of CUDA's compiler and headers; raises RuntimeError."""
+    nvcc = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+    pypi = HERE.parents[1] / "build/tools/nvcc/nvidia/cu13"
+    if nvcc is None and not (pypi / "bin/nvcc").exists():
+        raise RuntimeError("it is compiled when it is installed; `scripts/setup --cuda` gets nvcc")
+    return Path(nvcc).resolve().parents[1] if nvcc else pypi
+
+
+def build_settings(folder, options):
+    """What compiling a client needs: the toolkit, and the stand-in to link with."""
+    root = toolkit()
+    (folder / "home").mkdir(parents=True, exist_ok=True)
+    (folder / "home/.aksetup-defaults.py").write_text(
+        f"CUDA_ROOT = {str(root)!r}\nCUDA_ENABLE_CURAND = False\n"
+        f"CUDADRV_LIB_DIR = [{str(options.standin.resolve())!r}]\n")
+    return {"HOME": str(folder / "home"), "CUDA_ROOT": str(root),
+            "PATH": f"{root / 'bin'}:{os.environ.get('PATH', '')}"}
+
+
+def source_folder(name, options, python):
+    """The folder of a client's own tests; raises RuntimeError with the reason why there is none."""
+    tests, target = CLIENTS[name].tests, options.work / f"{name}-source"
+    number = version(python, CLIENTS[name].packages[0])
+    if tests.package:
+        site = tried("python", [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])
+        target = Path(site.strip())
+    elif tests.archive:
+        target = options.work / f"{name}-{number}"
+        if not (target / tests.folder).exists():
+            # pip has no way to get an archive without asking it for its metadata.
+            archives = options.work / "archives"
+            tried("pip", [python, "-m", "pip", "download", "-q", "--disable-pip-version-check",
+                          "--no-deps", "--no-binary", tests.archive, "-d", archives,
+                          f"{tests.archive}=={number}"])
+            archive = next(archives.glob(f"{tests.archive}-{number}.tar.*"))
+            shutil.unpack_archive(archive, options.work)
+    else:
+        revision = tests.revision.format(version=number)
+        if not target.exists():
+            tried("git", ["git", "init", "-q", target])
+        if subprocess.run(["git", "-C", target, "rev-parse", "-q", "--verify", revision + "^{commit}"],
+                          capture_output=True).returncode != 0:
+            tried("git", ["timeout", "300", "git", "-C", target, "fetch", "-q", "--depth", "1",
+                          "--tags", tests.repository, revision])
+            revision = "FETCH_HEAD"
+        tried("git", ["git", "-C", target, "checkout", "-q", revision, "--", tests.folder])
+    if not (target / tests.folder).is_dir():
+        raise RuntimeError(f"its sources have no folder {tests.folder}")
+    return target / tests.folder
 
 
 def version(python, package):
@@ -74,7 +212,7 @@ def libraries(name, options):
     """LD_LIBRARY_PATH of a client."""
     folders = [str(options.standin.resolve())]
     empty = ctypes.util.find_library("dl")
-    if name in LINK_WITH_DRIVER and empty is not None:
+    if CLIENTS[name].link_with_driver and empty is not None:
         hiding = options.work / name / "no-nvjitlink"
         hiding.mkdir(parents=True, exist_ok=True)
         found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
@@ -86,12 +224,26 @@ def libraries(name, options):
     return ":".join(folders)
 
 
+def preloaded(name, options):
+    """LD_PRELOAD of a client with a static CUDA runtime; suite_plugin.py keeps it from programs that
+    its tests start."""
+    patterns, leading = CLIENTS[name].static_runtime, "libptxgen_static_cudart.so"
+    if not patterns:
+        return {}
+    if not (options.standin / leading).exists():
+        raise RuntimeError(f"it has a static CUDA runtime, and {options.standin} has no {leading}")
+    found = [str(path) for pattern in patterns
+             for path in (options.work / name).glob(f"lib/python3*/site-packages/{pattern}")]
+    if len(found) != len(patterns):
+        raise RuntimeError(f"of the libraries {', '.join(patterns)} only {len(found)} are there")
+    return {"LD_PRELOAD": ":".join([leading, *found])}
+
+
 def environment(name, options):
     """The environment in which a client runs on the stand-in."""
     folder = options.work / name
     (folder / "home").mkdir(parents=True, exist_ok=True)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PTXGEN_")}
-    return inherited | CLIENTS[name][1] | {"LD_LIBRARY_PATH": libraries(name, options),
-                                           "XDG_CACHE_HOME": str(folder / "cache"),
-                                           "HOME": str(folder / "home"),
-                                           "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"LD_LIBRARY_PATH": libraries(name, options), "XDG_CACHE_HOME": str(folder / "cache"),
+           "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return inherited | CLIENTS[name].settings | preloaded(name, options) | own

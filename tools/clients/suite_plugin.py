@@ -1,13 +1,20 @@
 # tools/clients/suite_plugin.py - tells run_suite of every test as it begins and ends
 """A plugin of pytest. PTXGEN_SUITE_REPORT names a file that gets one line of JSON for each step. Tests
 that the file already tells of are left out. After a failure the session ends, so that the test which
-follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set."""
+follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set.
+PTXGEN_SUITE_LIST names a list (suite_lists.py) of tests that are left out."""
 import json
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
+from suite_lists import SuiteList, read_list
+
 REPORT = os.environ["PTXGEN_SUITE_REPORT"]
+LIST = os.environ.get("PTXGEN_SUITE_LIST")
+os.environ.pop("LD_PRELOAD", None)  # libraries that only the interpreter can load
 failed = False
 
 
@@ -30,7 +37,9 @@ def reason_of(report):
 
 def pytest_collection_modifyitems(items):
     before = told()
-    items[:] = [item for item in items if item.nodeid not in before]
+    suite = read_list(Path(LIST)) if LIST else SuiteList()
+    items[:] = [item for item in items
+                if item.nodeid not in before and suite.why_left(item.nodeid) is None]
 
 
 def pytest_collectreport(report):
@@ -39,6 +48,8 @@ def pytest_collectreport(report):
 
 
 def pytest_runtest_logstart(nodeid):
+    sys.stdout.flush()
+    os.write(2, f"\n@@ptxgen test {nodeid}\n".encode())
     tell(test=nodeid, outcome="began")
 
 

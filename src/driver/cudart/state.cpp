@@ -70,7 +70,9 @@ int device_of_thread() {
 }
 
 cudaError_t note(cudaError_t error) noexcept {
-  if (error != cudaSuccess) thread.error = error;
+  // That work is not done yet is no error: cudaGetLastError does not report it (CUDA programming
+  // guide, "Error checking"), and CUB fails on an error that it did not cause.
+  if (error != cudaSuccess && error != cudaErrorNotReady) thread.error = error;
   return error;
 }
 

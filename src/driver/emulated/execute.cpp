@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -43,7 +44,20 @@ void copy_row(emulator::Device& memory, const Place& to, const Place& from, std:
   }
 }
 
-void run(emulator::Device& memory, const Copy& copy) {
+/// Whether the host writes to the memory at an address, which the emulator does not see.
+bool host_writes(CUctx_st& context, const Place& place) {
+  if (!on_device(context.memory, place)) return false;
+  const std::lock_guard lock(context.mutex);
+  const auto next = context.blocks.upper_bound(place.address);
+  if (next == context.blocks.begin()) return false;
+  const auto& [start, block] = *std::prev(next);
+  return place.address - start < block.bytes && (block.host != nullptr || block.managed);
+}
+
+void run(CUctx_st& context, const Copy& copy) {
+  emulator::Device& memory = context.memory;
+  // Pinned and managed memory stays initialised, whatever is copied to it: the host may change it.
+  const bool mark = host_writes(context, copy.to);
   Place from = copy.from;
   if (copy.staged) {
     from = {CU_MEMORYTYPE_HOST, reinterpret_cast<std::uintptr_t>(copy.staged->data())};
@@ -54,6 +68,7 @@ void run(emulator::Device& memory, const Copy& copy) {
       const std::uint64_t from_row = (z * copy.from_height + y) * copy.from_pitch;
       copy_row(memory, {copy.to.kind, copy.to.address + to_row},
                {from.kind, from.address + from_row}, copy.width);
+      if (mark) memory.space().mark(copy.to.address + to_row, copy.width);
     }
   }
 }
@@ -151,7 +166,7 @@ struct Executing {
   CUresult operator()(const Empty&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelLaunch& launch) const { return run_kernel(context, launch); }
   CUresult operator()(const Copy& copy) const {
-    return with_memory(context, [&] { run(context->memory, copy); });
+    return with_memory(context, [&] { run(*context, copy); });
   }
   CUresult operator()(const Fill& fill) const {
     return with_memory(context, [&] { run(context->memory, fill); });

@@ -140,8 +140,10 @@ void Decoder::decode() {
 }
 
 void Decoder::decode_instruction() {
-  // An instruction that waits for other lanes begins a segment, where diverged lanes reconverge.
-  if (open_ && waits_for_lanes(*instruction_) && code_.segments.back().instructions > 0) {
+  // An instruction that waits for other lanes begins a segment, where diverged lanes reconverge; so
+  // does a call through a register, which lanes that call another function execute again.
+  if (open_ && (waits_for_lanes(*instruction_) || is_indirect_call()) &&
+      code_.segments.back().instructions > 0) {
     end_segment({});
   }
   if (!open_) begin_segment();
@@ -383,6 +385,18 @@ std::vector<ValuePlace> Decoder::call_values(const ptx::Operand* list,
     values.push_back(value_place(elements[i], bytes));
   }
   return values;
+}
+
+bool Decoder::is_indirect_call() const {
+  if (instruction_->op != Op::call) return false;
+  const auto ops = operands();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
+    if (spec != nullptr && spec->role == ptx::OperandRole::Callee) {
+      return ops[i].kind != ptx::OperandKind::Symbol;
+    }
+  }
+  return false;
 }
 
 void Decoder::call_step(ControlDetail& detail) {

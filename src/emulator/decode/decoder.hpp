@@ -151,6 +151,7 @@ class Decoder {
   void cluster_barrier_step(ControlDetail& detail);
   [[nodiscard]] std::vector<ValuePlace> call_values(const ptx::Operand* list,
                                                     const std::vector<ptx::Variable>* declared);
+  [[nodiscard]] bool is_indirect_call() const;
   void call_step(ControlDetail& detail);
   void begin_segment();
   void end_segment(ControlDetail&& detail);
