@@ -37,8 +37,9 @@ CUresult refuse_tables() noexcept {
     return emulated::refuse(
         CUDA_ERROR_NOT_SUPPORTED,
         "cuGetExportTable: the emulated driver does not have the private tables that NVIDIA's CUDA "
-        "runtime needs; link the program with 'nvcc -cudart shared', and the runtime beside this "
-        "driver (libcudart.so.12 and .13) is used instead");
+        "runtime needs. The program or one of its libraries has that runtime linked in: start it "
+        "with LD_PRELOAD=.../ptxgen/libptxgen_static_cudart.so (beside this driver), or link it "
+        "with 'nvcc -cudart shared'");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
