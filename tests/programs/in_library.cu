@@ -1,4 +1,4 @@
-// tests/programs/in_library.cu - a library (-DLIBRARY) with kernels and a runtime of its own
+// tests/programs/in_library.cu - a library (-DLIBRARY) with its own runtime
 #include "check.cuh"
 
 #ifdef LIBRARY

@@ -35,6 +35,7 @@ SOME = ("vector_add", "managed_saxpy", "graph_nodes", "symbols", "errors", "coop
 # Programs of several files, and what else the compiler is told.
 FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
          "driver_and_runtime": ["-lcuda"],
+         "virtual_memory": ["-lcuda"],
          "warp_functions": ["-arch=sm_80"],
          "half": ["-arch=sm_80"],
          "launch_attributes": ["-arch=sm_90"]}

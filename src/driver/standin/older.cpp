@@ -145,6 +145,21 @@ CUresult cuMemAdvise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice
   return table().mem_advise(address, bytes, advice, location_of(device));
 }
 
+/// SIZE_MAX in `failed`: the error is not that of one copy.
+CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
+                            std::size_t count, CUmemcpyAttributes* attributes,
+                            std::size_t* first_copies, std::size_t num_attributes,
+                            std::size_t* failed, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return table().memcpy_batch_async(to, from, sizes, count, attributes, first_copies,
+                                    num_attributes, stream);
+}
+CUresult cuMemcpy3DBatchAsync(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
+                              std::size_t* failed, unsigned long long flags, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return table().memcpy_3d_batch_async(count, copies, flags, stream);
+}
+
 CUresult cuGetExportTable(const void** export_table, const CUuuid* id) {
   if (export_table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *export_table = nullptr;
