@@ -46,7 +46,8 @@ constexpr std::size_t kJumpBytes = sizeof kJump + sizeof(void*);
 void write_jump(unsigned char* code, const void* target) {
   std::memcpy(code, kJump, sizeof kJump);
   std::memcpy(code + sizeof kJump, &target, sizeof target);
-  __builtin___clear_cache(reinterpret_cast<char*>(code), reinterpret_cast<char*>(code) + kJumpBytes);
+  __builtin___clear_cache(reinterpret_cast<char*>(code),
+                          reinterpret_cast<char*>(code) + kJumpBytes);
 }
 
 // Files ------------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ std::string reason_against(const Loaded& loaded, std::span<const Function> funct
     });
     if (!in_code) return format_text("{} is not in its code", function.name);
     if (function.bytes < kJumpBytes) {
-      return format_text("{} has {} bytes, too few for a jump of {} to ptxgen's runtime",
+      return format_text("{} is too short ({} of {} bytes) for a jump to ptxgen's runtime",
                          function.name, function.bytes, kJumpBytes);
     }
   }

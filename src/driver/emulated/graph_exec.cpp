@@ -282,15 +282,15 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
       return result;
     }
     RunGraph run;
-    bool whole = false;
+    bool complete = false;
     std::string problem;
     std::vector<std::shared_ptr<GraphMemory>> free;
     {
       const std::lock_guard lock(graphs_mutex());
       const std::shared_ptr<CUgraphExec_st> executable = hold(handle);
       if (!executable) return CUDA_ERROR_INVALID_VALUE;
-      whole = is_complete(*executable->graph);
-      if (whole && stream->capture && !has_memory_nodes(*executable->graph)) {
+      complete = is_complete(*executable->graph);
+      if (complete && stream->capture && !has_memory_nodes(*executable->graph)) {
         bool captured = false;
         return capture_graph(stream, *executable->graph, captured);
       }
@@ -298,13 +298,13 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
       if (stream->capture) {
         problem =
             "cuGraphLaunch: a graph with nodes that allocate or free memory cannot be captured";
-      } else if (whole) {
+      } else if (complete) {
         const bool auto_free =
             (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
         problem = begin_launch(*run.executable, auto_free, free);
       }
     }
-    if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
+    if (!complete) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
     if (!problem.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, problem);
     for (std::shared_ptr<GraphMemory>& memory : free) {
       const CUdeviceptr address = memory->start();

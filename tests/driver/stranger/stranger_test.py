@@ -14,6 +14,7 @@ part `strict`   strict.py with and without PTXGEN_STRICT
 Exit status 77 and a line SKIP where the toolkit or a C compiler is missing."""
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -166,7 +167,9 @@ def part_runtime():
 def part_static():
     def built(name, *flags):
         program = work / name
-        run(c_compiler(), *flags, here / "static_runtime.c", "-o", program)
+        # Aligned as optimised code is, but with its calls.
+        run(c_compiler(), "-O0", "-falign-functions=16", *flags, here / "static_runtime.c", "-o",
+            program)
         return program
 
     def preloaded(program, *lines, log=""):
@@ -180,17 +183,12 @@ def part_static():
     own = "registered with the program's own runtime"
     preloaded(built("static_12", "-DMAJOR=12"), "0 12090 7 cudaErrorNotSupported", "not own",
               "not own", log=ipc)
-    newest = built("static_13", "-DMAJOR=13")
-    preloaded(newest, "0 13000 7 cudaErrorNotSupported", log=ipc)
+    preloaded(built("static_13", "-DMAJOR=13"), "0 13000 7 cudaErrorNotSupported", log=ipc)
     preloaded(built("static_11", "-DMAJOR=11"), own, "-1 -1 7 own", "own",
               log="static_11: its static CUDA runtime is older than CUDA 12; build it with")
     preloaded(built("static_short", "-DMAJOR=13", "-DSHORT"), own, "-1 -1 7 own",
-              log="static_short: cudaDeviceReset has ")
-    stripped = work / "static_13_without_names"
-    run("strip", "-x", "-o", stripped, newest)
-    names = run("nm", stripped).stdout
-    if "cudaRuntimeGetVersion" in names:
-        preloaded(stripped, own, "-1 -1 7 own", log="it was stripped")
+              log="static_short: cudaDeviceReset is too short (1 of 14 bytes)" if
+              platform.machine() == "x86_64" else "cudaDeviceReset is too short")
     # A program without a runtime, and one of the shared runtime.
     done = on_standin("/bin/echo", "quiet", LD_PRELOAD="libptxgen_static_cudart.so")
     check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
