@@ -221,6 +221,10 @@ void AddressSpace::divide(std::uint64_t reservation, std::span<const Part> parts
     if (!part.live) {
       one->state = part.state;
       one->remedy = part.remedy;
+    } else if (const std::uint64_t offset = start - kGlobalBase;
+               !data_.commit(offset, part.bytes) ||
+               !written_.commit(offset / 8, part.bytes / 8 + 16)) {
+      out_of_memory(part.bytes, range.name);
     }
     start += part.bytes;
     entries.push_back(std::move(one));
@@ -239,6 +243,7 @@ void AddressSpace::end_reservation(std::uint64_t reservation) {
   std::vector<std::unique_ptr<Allocation>> entries;
   entries.push_back(std::move(freed));
   replace(reservation, found->second.bytes, std::move(entries));
+  discard(reservation, found->second.bytes);
   reservations_.erase(found);
   quarantine_.push_back(reservation);
 }
