@@ -167,10 +167,10 @@ bool VirtualMemory::show(std::uint64_t offset, std::uint64_t bytes,
               MAP_SHARED | MAP_FIXED, pages.file_, 0) != MAP_FAILED;
 }
 
-bool VirtualMemory::hide(std::uint64_t offset, std::uint64_t bytes) noexcept {
+bool VirtualMemory::hide(std::uint64_t offset, std::uint64_t bytes, bool huge_pages) noexcept {
   const auto count = static_cast<std::size_t>(bytes);
   if (own_pages(count, data_ + offset, MAP_FIXED) == nullptr) return false;
-  advise(data_ + offset, count, huge_pages_);
+  advise(data_ + offset, count, huge_pages);
   return true;
 }
 
@@ -181,7 +181,7 @@ SharedPages::~SharedPages() = default;
 bool VirtualMemory::show(std::uint64_t, std::uint64_t, const SharedPages&) noexcept {
   return false;
 }
-bool VirtualMemory::hide(std::uint64_t, std::uint64_t) noexcept { return false; }
+bool VirtualMemory::hide(std::uint64_t, std::uint64_t, bool) noexcept { return false; }
 
 #endif
 
@@ -203,19 +203,15 @@ VirtualMemory VirtualMemory::reserve(std::uint64_t bytes, bool huge_pages,
   if (data == nullptr) return result;
   result.data_ = static_cast<std::byte*>(data);
   result.bytes_ = rounded;
-  result.huge_pages_ = huge_pages;
   return result;
 }
 
 VirtualMemory::VirtualMemory(VirtualMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      huge_pages_(other.huge_pages_) {}
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 
 VirtualMemory& VirtualMemory::operator=(VirtualMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
-  std::swap(huge_pages_, other.huge_pages_);
   return *this;
 }
 

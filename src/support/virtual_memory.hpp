@@ -65,12 +65,12 @@ class VirtualMemory {
   [[nodiscard]] bool show(std::uint64_t offset, std::uint64_t bytes,
                           const SharedPages& pages) noexcept;
   /// Own pages again, which are zero; false, with nothing changed, if the system refuses.
-  [[nodiscard]] bool hide(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// `huge_pages` as at `reserve`.
+  [[nodiscard]] bool hide(std::uint64_t offset, std::uint64_t bytes, bool huge_pages) noexcept;
 
  private:
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
-  bool huge_pages_ = false;
 };
 
 }  // namespace ptxgen::inline v0

@@ -9,7 +9,7 @@ namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
 /// A copy of a batch, and whether its source may be gone when the call returns.
-struct Part {
+struct BatchCopy {
   Copy copy;
   bool during_call = false;
 };
@@ -24,7 +24,7 @@ bool is_order(CUmemcpySrcAccessOrder order) {
 
 /// Queues the copies in their order, one of those that are allowed; all are checked before the
 /// first.
-CUresult queue(const char* call, std::vector<Part> parts, CUstream handle) {
+CUresult queue_batch(const char* call, std::vector<BatchCopy> parts, CUstream handle) {
   std::shared_ptr<CUstream_st> stream;
   if (const CUresult result = resolve(handle, stream)) return result;
   const std::shared_ptr<CUctx_st> context = hold(stream->context);
@@ -35,20 +35,21 @@ CUresult queue(const char* call, std::vector<Part> parts, CUstream handle) {
   }
   if (const CUresult result = not_in_capture(stream)) return result;
   bool during_call = false;
-  for (const Part& part : parts) {
+  for (const BatchCopy& part : parts) {
     Copy checked = part.copy;
     if (const CUresult result = check_copy(*context, call, checked)) return result;
     during_call = during_call || part.during_call;
   }
-  for (Part& part : parts) {
+  for (BatchCopy& part : parts) {
     if (const CUresult result = copy_later(call, std::move(part.copy), handle)) return result;
   }
   return during_call ? wait_for(stream) : CUDA_SUCCESS;
 }
 
-/// One side of a 3D copy.
-CUresult side(const char* call, std::size_t index, const CUmemcpy3DOperand& operand,
-              const CUextent3D& extent, Place& place, std::uint64_t& pitch, std::uint64_t& height) {
+/// One batch_side of a 3D copy.
+CUresult batch_side(const char* call, std::size_t index, const CUmemcpy3DOperand& operand,
+                    const CUextent3D& extent, Place& place, std::uint64_t& pitch,
+                    std::uint64_t& height) {
   if (operand.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
     return refuse_copy(call, index, CUDA_ERROR_NOT_SUPPORTED,
                        "the emulated driver does not support CUDA arrays in batches");
@@ -65,8 +66,8 @@ CUresult side(const char* call, std::size_t index, const CUmemcpy3DOperand& oper
   return CUDA_SUCCESS;
 }
 
-CUresult part_of(const char* call, std::size_t index, const CUDA_MEMCPY3D_BATCH_OP& from,
-                 Part& part) {
+CUresult batch_part(const char* call, std::size_t index, const CUDA_MEMCPY3D_BATCH_OP& from,
+                    BatchCopy& part) {
   if (!is_order(from.srcAccessOrder) || from.extent.width == 0 || from.extent.height == 0 ||
       from.extent.depth == 0) {
     return refuse_copy(call, index, CUDA_ERROR_INVALID_VALUE,
@@ -74,11 +75,11 @@ CUresult part_of(const char* call, std::size_t index, const CUDA_MEMCPY3D_BATCH_
   }
   Copy& copy = part.copy;
   if (const CUresult result =
-          side(call, index, from.dst, from.extent, copy.to, copy.to_pitch, copy.to_height)) {
+          batch_side(call, index, from.dst, from.extent, copy.to, copy.to_pitch, copy.to_height)) {
     return result;
   }
-  if (const CUresult result =
-          side(call, index, from.src, from.extent, copy.from, copy.from_pitch, copy.from_height)) {
+  if (const CUresult result = batch_side(call, index, from.src, from.extent, copy.from,
+                                         copy.from_pitch, copy.from_height)) {
     return result;
   }
   copy.width = from.extent.width;
@@ -102,7 +103,7 @@ CUresult memcpy_batch_async(CUdeviceptr* to, CUdeviceptr* from, std::size_t* siz
         first_copies == nullptr || count == 0 || num_attributes == 0 || num_attributes > count) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    std::vector<Part> parts(count);
+    std::vector<BatchCopy> parts(count);
     std::size_t attribute = 0;
     for (std::size_t i = 0; i < num_attributes; ++i) {
       const bool rises = i == 0 ? first_copies[i] == 0 : first_copies[i] > first_copies[i - 1];
@@ -123,7 +124,7 @@ CUresult memcpy_batch_async(CUdeviceptr* to, CUdeviceptr* from, std::size_t* siz
       parts[i].during_call =
           attributes[attribute].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
     }
-    return queue(kCall, std::move(parts), stream);
+    return queue_batch(kCall, std::move(parts), stream);
   });
 }
 
@@ -132,11 +133,11 @@ CUresult memcpy_3d_batch_async(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies
   constexpr const char* kCall = "cuMemcpy3DBatchAsync";
   return guarded([&]() -> CUresult {
     if (count == 0 || copies == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    std::vector<Part> parts(count);
+    std::vector<BatchCopy> parts(count);
     for (std::size_t i = 0; i < count; ++i) {
-      if (const CUresult result = part_of(kCall, i, copies[i], parts[i])) return result;
+      if (const CUresult result = batch_part(kCall, i, copies[i], parts[i])) return result;
     }
-    return queue(kCall, std::move(parts), stream);
+    return queue_batch(kCall, std::move(parts), stream);
   });
 }
 

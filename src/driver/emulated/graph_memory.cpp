@@ -31,7 +31,7 @@ Uses& uses() {
   return *the_uses;
 }
 
-void count(CUdevice device, std::uint64_t more, std::uint64_t less) {
+void count_use(CUdevice device, std::uint64_t more, std::uint64_t less) {
   const std::lock_guard lock(uses().mutex);
   Use& use = uses().of_device[device];
   use.now = use.now + more - less;
@@ -39,7 +39,7 @@ void count(CUdevice device, std::uint64_t more, std::uint64_t less) {
   use.reserved_high = std::max(use.reserved_high, use.now);
 }
 
-emulator::Part part_of(std::uint64_t bytes, bool live) {
+emulator::Part memory_part(std::uint64_t bytes, bool live) {
   return {bytes, live, false, "which the graph has not allocated, or has freed",
           "order the access after the allocation node and before the memory is freed"};
 }
@@ -72,7 +72,7 @@ CUresult refuse_free(const char* call, CUdeviceptr address) {
                             call, address));
 }
 
-CUresult check_properties(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
+CUresult check_allocation(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
   const CUmemPoolProps& pool = params.poolProps;
   if (params.bytesize == 0 || pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
       (params.accessDescs == nullptr && params.accessDescCount != 0)) {
@@ -116,19 +116,19 @@ GraphMemory::~GraphMemory() {
 void GraphMemory::allocate(emulator::AddressSpace& space) {
   if (live_) return;
   space.claim(bytes_, "the memory of a graph");
-  const emulator::Part part = part_of(bytes_, true);
+  const emulator::Part part = memory_part(bytes_, true);
   space.divide(start_, {&part, 1});
   live_ = true;
-  count(device_, bytes_, 0);
+  count_use(device_, bytes_, 0);
 }
 
 void GraphMemory::free(emulator::AddressSpace& space) {
   if (!std::exchange(live_, false)) return;
-  const emulator::Part part = part_of(bytes_, false);
+  const emulator::Part part = memory_part(bytes_, false);
   space.divide(start_, {&part, 1});
   space.discard(start_, bytes_);
   space.unclaim(bytes_);
-  count(device_, 0, bytes_);
+  count_use(device_, 0, bytes_);
 }
 
 std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t bytes) {
@@ -139,8 +139,9 @@ std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t 
     const std::lock_guard lock(context.mutex);
     id = ++context.blocks_made;
   }
-  const CUdeviceptr start = context.memory.space().reserve(
-      bytes, format_text("graph allocation {}", id), part_of(bytes, false), alignment_of(bytes));
+  const CUdeviceptr start =
+      context.memory.space().reserve(bytes, format_text("graph allocation {}", id),
+                                     memory_part(bytes, false), alignment_of(bytes));
   auto memory = std::make_shared<GraphMemory>(context.graph_memories, context.device, start, bytes);
   const std::lock_guard lock(context.graph_memories->mutex);
   context.graph_memories->ranges[start] = {bytes, memory};
@@ -295,7 +296,7 @@ CUresult graph_add_mem_alloc_node(CUgraphNode* node, CUgraph graph, const CUgrap
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (node_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = check_properties(*node_params)) return result;
+    if (const CUresult result = check_allocation(*node_params)) return result;
     const std::shared_ptr<CUctx_st> context = context_on(node_params->poolProps.location.id);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     const std::shared_ptr<GraphMemory> memory = make_graph_memory(*context, node_params->bytesize);

@@ -43,7 +43,7 @@ CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
 
 /// The context of a node of this kind.
 template <class Kind>
-CUresult context_of(CUgraphNode handle, std::shared_ptr<CUctx_st>& context) {
+CUresult context_of_node(CUgraphNode handle, std::shared_ptr<CUctx_st>& context) {
   return with_node(handle, [&](const CUgraphNode_st& node) {
     if (!std::holds_alternative<Kind>(node.operation)) return CUDA_ERROR_INVALID_VALUE;
     context = hold(node.context);
@@ -52,7 +52,7 @@ CUresult context_of(CUgraphNode handle, std::shared_ptr<CUctx_st>& context) {
 }
 
 template <class Kind>
-CUresult set(CUgraphNode handle, Kind operation) {
+CUresult set_operation(CUgraphNode handle, Kind operation) {
   return with_node(handle, [&](CUgraphNode_st& node) {
     if (!std::holds_alternative<Kind>(node.operation)) return CUDA_ERROR_INVALID_VALUE;
     node.operation = std::move(operation);
@@ -65,10 +65,10 @@ template <class Kind, class Params>
 CUresult set_params(const char* call, CUgraphNode handle, const Params* params) {
   return guarded([&]() -> CUresult {
     std::shared_ptr<CUctx_st> context;
-    if (const CUresult result = context_of<Kind>(handle, context)) return result;
+    if (const CUresult result = context_of_node<Kind>(handle, context)) return result;
     Kind operation;
     if (const CUresult result = operation_of(call, params, *context, operation)) return result;
-    return set(handle, std::move(operation));
+    return set_operation(handle, std::move(operation));
   });
 }
 
@@ -143,7 +143,7 @@ CUresult graph_host_node_set_params(CUgraphNode handle, const CUDA_HOST_NODE_PAR
   return guarded([&]() -> CUresult {
     HostCall call;
     if (const CUresult result = operation_of(host_params, call)) return result;
-    return set(handle, std::move(call));
+    return set_operation(handle, std::move(call));
   });
 }
 

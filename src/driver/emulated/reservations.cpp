@@ -16,7 +16,7 @@ using Mapping = Reservations::Mapping;
 
 /// Of handles and mappings, the minimum and the recommended one.
 constexpr std::uint64_t kGranularity = emulator::kPageBytes;
-constexpr std::uint64_t kHostPage = 4096;
+constexpr std::uint64_t kReservedUnit = 4096;
 
 /// The entry of a map from starts to things with `bytes` that holds an address, or the end.
 template <class Map>
@@ -32,7 +32,7 @@ emulator::Part gap(std::uint64_t bytes) {
           "map memory there (cuMemMap) and allow the access (cuMemSetAccess)"};
 }
 
-emulator::Part part_of(const Mapping& mapping) {
+emulator::Part mapping_part(const Mapping& mapping) {
   if (mapping.access == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
     return {mapping.bytes, false, false, "where memory is mapped without access",
             "allow the access with cuMemSetAccess"};
@@ -41,7 +41,7 @@ emulator::Part part_of(const Mapping& mapping) {
 }
 
 /// Tells the emulator what a range is now.
-void divide(CUctx_st& context, CUdeviceptr start, const Range& range) {
+void divide_range(CUctx_st& context, CUdeviceptr start, const Range& range) {
   std::vector<emulator::Part> parts;
   CUdeviceptr end = start;
   const auto fill_gap = [&](CUdeviceptr next) {
@@ -49,7 +49,7 @@ void divide(CUctx_st& context, CUdeviceptr start, const Range& range) {
   };
   for (const auto& [at, mapping] : range.mappings) {
     fill_gap(at);
-    const emulator::Part part = part_of(mapping);
+    const emulator::Part part = mapping_part(mapping);
     const bool joins = at == end && !parts.empty() && part.live && parts.back().live &&
                        part.read_only == parts.back().read_only;
     if (joins) {
@@ -63,8 +63,8 @@ void divide(CUctx_st& context, CUdeviceptr start, const Range& range) {
   context.memory.space().divide(start, parts);
 }
 
-CUresult check_properties(const CUctx_st& context, const char* call,
-                          const CUmemAllocationProp& properties) {
+CUresult check_memory(const CUctx_st& context, const char* call,
+                      const CUmemAllocationProp& properties) {
   if (properties.type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
     return refuse(CUDA_ERROR_NOT_SUPPORTED,
@@ -104,7 +104,7 @@ CUresult check_granularity(const char* call, std::uint64_t address, std::uint64_
 }
 
 template <class Work>
-CUresult with_current(Work&& work) {
+CUresult with_mapping_context(Work&& work) {
   return guarded([&]() -> CUresult {
     std::shared_ptr<CUctx_st> context;
     if (const CUresult result = enter(context)) return result;
@@ -115,8 +115,8 @@ CUresult with_current(Work&& work) {
 /// With all locks that a change of mappings needs. A text that `work` returns is logged after they
 /// are released, with CUDA_ERROR_INVALID_VALUE.
 template <class Work>
-CUresult changing(Work&& work) {
-  return with_current([&](CUctx_st& context) -> CUresult {
+CUresult changing_mappings(Work&& work) {
+  return with_mapping_context([&](CUctx_st& context) -> CUresult {
     std::string problem;
     {
       const std::lock_guard memory_lock(context.memory_mutex);
@@ -186,7 +186,7 @@ std::string why_inaccessible(CUctx_st& context, CUdeviceptr address) {
   if (range == context.reservations->ranges.end()) return {};
   const auto mapping = entry_at(range->second.mappings, address);
   const emulator::Part part =
-      mapping != range->second.mappings.end() ? part_of(mapping->second) : gap(0);
+      mapping != range->second.mappings.end() ? mapping_part(mapping->second) : gap(0);
   if (part.live) return {};
   return format_text("a reservation, {}: {}", part.state, part.remedy);
 }
@@ -226,9 +226,9 @@ CUresult mem_get_allocation_granularity(std::size_t* granularity, const CUmemAll
 /// The hint is not followed: addresses are the emulator's.
 CUresult mem_address_reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                              CUdeviceptr /*hint*/, unsigned long long flags) {
-  return with_current([&](CUctx_st& context) {
+  return with_mapping_context([&](CUctx_st& context) {
     const bool power = (alignment & (alignment - 1)) == 0;
-    if (address == nullptr || bytes == 0 || bytes % kHostPage != 0 || !power || flags != 0) {
+    if (address == nullptr || bytes == 0 || bytes % kReservedUnit != 0 || !power || flags != 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const std::lock_guard memory_lock(context.memory_mutex);
@@ -246,7 +246,7 @@ CUresult mem_address_reserve(CUdeviceptr* address, std::size_t bytes, std::size_
 }
 
 CUresult mem_address_free(CUdeviceptr address, std::size_t bytes) {
-  return changing([&](CUctx_st& context, Reservations& reservations) -> std::string {
+  return changing_mappings([&](CUctx_st& context, Reservations& reservations) -> std::string {
     const auto found = reservations.ranges.find(address);
     if (found == reservations.ranges.end() || found->second.bytes != bytes) {
       return format_text("cuMemAddressFree: no reservation of {} begins at {:#x}",
@@ -264,9 +264,9 @@ CUresult mem_address_free(CUdeviceptr address, std::size_t bytes) {
 
 CUresult mem_create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                     const CUmemAllocationProp* prop, unsigned long long flags) {
-  return with_current([&](CUctx_st& context) -> CUresult {
+  return with_mapping_context([&](CUctx_st& context) -> CUresult {
     if (handle == nullptr || prop == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = check_properties(context, "cuMemCreate", *prop)) return result;
+    if (const CUresult result = check_memory(context, "cuMemCreate", *prop)) return result;
     if (const CUresult result = check_granularity("cuMemCreate", 0, bytes)) return result;
     const auto memory = std::make_shared<MemoryHandle>();
     memory->bytes = bytes;
@@ -289,7 +289,7 @@ CUresult mem_create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
 }
 
 CUresult mem_release(CUmemGenericAllocationHandle handle) {
-  return changing([&](CUctx_st& context, Reservations& reservations) -> std::string {
+  return changing_mappings([&](CUctx_st& context, Reservations& reservations) -> std::string {
     const auto found = reservations.handles.find(handle);
     if (found == reservations.handles.end()) {
       return format_text("cuMemRelease: the current context has no memory handle {:#x}", handle);
@@ -314,7 +314,7 @@ CUresult mem_map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
           guarded([&] { return check_granularity("cuMemMap", address, bytes); })) {
     return result;
   }
-  return changing([&](CUctx_st& context, Reservations& reservations) -> std::string {
+  return changing_mappings([&](CUctx_st& context, Reservations& reservations) -> std::string {
     const auto memory = reservations.handles.find(handle);
     if (memory == reservations.handles.end()) {
       return format_text("cuMemMap: the current context has no memory handle {:#x}", handle);
@@ -341,17 +341,17 @@ CUresult mem_map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                          count_text(bytes, "byte"));
     }
     mappings[address] = {bytes, handle, memory->second, CU_MEM_ACCESS_FLAGS_PROT_NONE};
-    divide(context, range->first, range->second);
+    divide_range(context, range->first, range->second);
     return {};
   });
 }
 
 CUresult mem_unmap(CUdeviceptr address, std::size_t bytes) {
-  return with_current([&](CUctx_st& current) -> CUresult {
+  return with_mapping_context([&](CUctx_st& current) -> CUresult {
     // Queued work may use the memory.
     const CUresult fault = wait_for_all(&current);
     const CUresult result =
-        changing([&](CUctx_st& context, Reservations& reservations) -> std::string {
+        changing_mappings([&](CUctx_st& context, Reservations& reservations) -> std::string {
           const auto found = mappings_of(reservations, address, bytes);
           if (found.empty()) return not_mapped("cuMemUnmap", address, bytes);
           if (!context.memory.space().hide(address, bytes)) {
@@ -364,7 +364,7 @@ CUresult mem_unmap(CUdeviceptr address, std::size_t bytes) {
             range->second.mappings.erase(start);
             drop_if_unused(context, memory);
           }
-          divide(context, range->first, range->second);
+          divide_range(context, range->first, range->second);
           return {};
         });
     return result != CUDA_SUCCESS ? result : fault;
@@ -373,7 +373,7 @@ CUresult mem_unmap(CUdeviceptr address, std::size_t bytes) {
 
 CUresult mem_set_access(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* desc,
                         std::size_t count) {
-  return with_current([&](CUctx_st& current) -> CUresult {
+  return with_mapping_context([&](CUctx_st& current) -> CUresult {
     if (desc == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
     for (std::size_t i = 0; i < count; ++i) {
       const CUmemAccess_flags flags = desc[i].flags;
@@ -391,7 +391,7 @@ CUresult mem_set_access(CUdeviceptr address, std::size_t bytes, const CUmemAcces
     }
     const CUresult fault = wait_for_all(&current);
     const CUresult result =
-        changing([&](CUctx_st& context, Reservations& reservations) -> std::string {
+        changing_mappings([&](CUctx_st& context, Reservations& reservations) -> std::string {
           const auto found = mappings_of(reservations, address, bytes);
           if (found.empty()) return not_mapped("cuMemSetAccess", address, bytes);
           for (std::size_t i = 0; i < count; ++i) {
@@ -402,7 +402,7 @@ CUresult mem_set_access(CUdeviceptr address, std::size_t bytes, const CUmemAcces
             for (const auto& [start, mapping] : found) mapping->access = desc[i].flags;
           }
           const auto range = entry_at(reservations.ranges, address);
-          divide(context, range->first, range->second);
+          divide_range(context, range->first, range->second);
           return {};
         });
     return result != CUDA_SUCCESS ? result : fault;
@@ -411,7 +411,7 @@ CUresult mem_set_access(CUdeviceptr address, std::size_t bytes, const CUmemAcces
 
 CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location,
                         CUdeviceptr address) {
-  return with_current([&](CUctx_st& context) {
+  return with_mapping_context([&](CUctx_st& context) {
     emulator::Device::Extent extent;
     CUmemAccess_flags access{};
     if (flags == nullptr || location == nullptr ||
@@ -430,7 +430,7 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
 
 CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop,
                                                    CUmemGenericAllocationHandle handle) {
-  return with_current([&](CUctx_st& context) {
+  return with_mapping_context([&](CUctx_st& context) {
     const std::lock_guard lock(context.reservations->mutex);
     const auto found = context.reservations->handles.find(handle);
     if (prop == nullptr || found == context.reservations->handles.end()) {
@@ -443,7 +443,7 @@ CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop,
 
 /// The handle of a mapping, even if it was released meanwhile.
 CUresult mem_retain_allocation_handle(CUmemGenericAllocationHandle* handle, void* address) {
-  return with_current([&](CUctx_st& context) {
+  return with_mapping_context([&](CUctx_st& context) {
     if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard lock(context.reservations->mutex);
     const auto place = reinterpret_cast<std::uintptr_t>(address);

@@ -275,13 +275,13 @@ bool AddressSpace::show(std::uint64_t address, std::uint64_t bytes, const Pages&
   const std::uint64_t offset = address - kGlobalBase;
   if (!data_.show(offset, bytes, pages.data)) return false;
   if (written_.show(offset / 8, bytes / 8, pages.written)) return true;
-  static_cast<void>(data_.hide(offset, bytes));
+  static_cast<void>(data_.hide(offset, bytes, true));
   return false;
 }
 
 bool AddressSpace::hide(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t offset = address - kGlobalBase;
-  return written_.hide(offset / 8, bytes / 8) && data_.hide(offset, bytes);
+  return written_.hide(offset / 8, bytes / 8, false) && data_.hide(offset, bytes, true);
 }
 
 void AddressSpace::free(std::uint64_t address) {

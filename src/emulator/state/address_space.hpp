@@ -187,14 +187,14 @@ class AddressSpace {
   mutable std::shared_mutex mutex_;
   mutable std::mutex wide_atomics_;
   std::vector<std::unique_ptr<Allocation>> allocations_;  ///< sorted by start, with freed ones
+  std::deque<std::uint64_t> quarantine_;                  ///< starts, oldest first
+  std::map<std::uint64_t, std::uint64_t> free_;           ///< offset -> bytes, of recycled blocks
+  std::vector<std::unique_ptr<Allocation>> forgotten_;    ///< recycled, but may still be referenced
   struct Reservation {
     std::uint64_t bytes = 0;
     std::string name;
   };
-  std::map<std::uint64_t, Reservation> reservations_;   ///< by start
-  std::deque<std::uint64_t> quarantine_;                ///< starts, oldest first
-  std::map<std::uint64_t, std::uint64_t> free_;         ///< offset -> bytes, of recycled blocks
-  std::vector<std::unique_ptr<Allocation>> forgotten_;  ///< recycled, but may still be referenced
+  std::map<std::uint64_t, Reservation> reservations_;  ///< by start
 };
 
 }  // namespace ptxgen::inline v0::emulator
