@@ -61,21 +61,16 @@ std::uint64_t VirtualMemory::page_bytes() noexcept {
 
 namespace {
 
-void* reserve_pages(std::size_t bytes, bool huge_pages, void* at) noexcept {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+void* own_pages(std::size_t bytes, void* at, int flags) noexcept {
+  flags |= MAP_PRIVATE | MAP_ANONYMOUS;
 #if defined(MAP_NORESERVE)
   flags |= MAP_NORESERVE;
 #endif
-#if defined(MAP_FIXED_NOREPLACE) && !defined(PTXGEN_THREAD_SANITIZER)
-  if (at != nullptr) flags |= MAP_FIXED_NOREPLACE;
-#endif
-  void* data = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (data == MAP_FAILED) return nullptr;
-  // Systems that do not know the flag take the address as a wish.
-  if (at != nullptr && data != at) {
-    munmap(data, bytes);
-    return nullptr;
-  }
+  void* const data = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return data != MAP_FAILED ? data : nullptr;
+}
+
+void advise(void* data, std::size_t bytes, bool huge_pages) noexcept {
 #if defined(MADV_NOHUGEPAGE)
   if (!huge_pages) static_cast<void>(madvise(data, bytes, MADV_NOHUGEPAGE));
 #endif
@@ -84,6 +79,21 @@ void* reserve_pages(std::size_t bytes, bool huge_pages, void* at) noexcept {
   // A core file of a crashed program need not hold terabytes of nothing.
   static_cast<void>(madvise(data, bytes, MADV_DONTDUMP));
 #endif
+}
+
+void* reserve_pages(std::size_t bytes, bool huge_pages, void* at) noexcept {
+  int flags = 0;
+#if defined(MAP_FIXED_NOREPLACE) && !defined(PTXGEN_THREAD_SANITIZER)
+  if (at != nullptr) flags |= MAP_FIXED_NOREPLACE;
+#endif
+  void* const data = own_pages(bytes, at, flags);
+  if (data == nullptr) return nullptr;
+  // Systems that do not know the flag take the address as a wish.
+  if (at != nullptr && data != at) {
+    munmap(data, bytes);
+    return nullptr;
+  }
+  advise(data, bytes, huge_pages);
   return data;
 }
 
@@ -137,6 +147,50 @@ std::uint64_t VirtualMemory::page_bytes() noexcept {
 }
 
 #endif
+
+#if defined(__linux__)
+
+SharedPages SharedPages::make(std::uint64_t bytes) noexcept {
+  SharedPages result;
+  result.file_ = memfd_create("ptxgen", MFD_CLOEXEC);
+  if (result.file_ >= 0 && ftruncate(result.file_, static_cast<off_t>(bytes)) != 0) return {};
+  return result;
+}
+
+SharedPages::~SharedPages() {
+  if (file_ >= 0) close(file_);
+}
+
+bool VirtualMemory::show(std::uint64_t offset, std::uint64_t bytes,
+                         const SharedPages& pages) noexcept {
+  return mmap(data_ + offset, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_FIXED, pages.file_, 0) != MAP_FAILED;
+}
+
+bool VirtualMemory::hide(std::uint64_t offset, std::uint64_t bytes, bool huge_pages) noexcept {
+  const auto count = static_cast<std::size_t>(bytes);
+  if (own_pages(count, data_ + offset, MAP_FIXED) == nullptr) return false;
+  advise(data_ + offset, count, huge_pages);
+  return true;
+}
+
+#else
+
+SharedPages SharedPages::make(std::uint64_t) noexcept { return {}; }
+SharedPages::~SharedPages() = default;
+bool VirtualMemory::show(std::uint64_t, std::uint64_t, const SharedPages&) noexcept {
+  return false;
+}
+bool VirtualMemory::hide(std::uint64_t, std::uint64_t, bool) noexcept { return false; }
+
+#endif
+
+SharedPages::SharedPages(SharedPages&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+SharedPages& SharedPages::operator=(SharedPages&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
 
 VirtualMemory VirtualMemory::reserve(std::uint64_t bytes, bool huge_pages,
                                      std::uint64_t at) noexcept {

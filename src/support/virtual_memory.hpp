@@ -6,6 +6,27 @@
 
 namespace ptxgen::inline v0 {
 
+/// Memory without an address that parts of a VirtualMemory can show, several at the same time; zero
+/// at first. Empty where the system does not provide it (all but Linux). Moves, does not copy.
+class SharedPages {
+ public:
+  SharedPages() = default;
+  /// `bytes`: a multiple of pages.
+  [[nodiscard]] static SharedPages make(std::uint64_t bytes) noexcept;
+
+  SharedPages(SharedPages&& other) noexcept;
+  SharedPages& operator=(SharedPages&& other) noexcept;
+  SharedPages(const SharedPages&) = delete;
+  SharedPages& operator=(const SharedPages&) = delete;
+  ~SharedPages();
+
+  [[nodiscard]] explicit operator bool() const noexcept { return file_ >= 0; }
+
+ private:
+  friend class VirtualMemory;
+  int file_ = -1;
+};
+
 /// A range of this process's addresses whose pages read as zero and cost nothing until they are
 /// written. Moves, does not copy; an empty object owns nothing.
 ///
@@ -39,6 +60,13 @@ class VirtualMemory {
   /// What a program must call before it touches a range, on systems that do not commit pages by
   /// themselves; false if there is no memory for it. Costs nothing elsewhere.
   [[nodiscard]] bool commit(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// Shows the first `bytes` of other memory at an offset, both multiples of pages, until `hide`;
+  /// false, with nothing changed, if the system refuses.
+  [[nodiscard]] bool show(std::uint64_t offset, std::uint64_t bytes,
+                          const SharedPages& pages) noexcept;
+  /// Own pages again, which are zero; false, with nothing changed, if the system refuses.
+  /// `huge_pages` as at `reserve`.
+  [[nodiscard]] bool hide(std::uint64_t offset, std::uint64_t bytes, bool huge_pages) noexcept;
 
  private:
   std::byte* data_ = nullptr;

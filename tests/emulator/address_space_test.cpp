@@ -383,3 +383,57 @@ TEST_CASE("host copies need no record of what they initialise") {
   CHECK(is_written(later, 32));
   CHECK_FALSE(is_written(later, 33));
 }
+
+TEST_CASE("a reservation has parts, whose memory comes, goes and has several addresses") {
+  AddressSpace space(small_gpu(std::uint64_t{1} << 28));
+  constexpr std::uint64_t kPart = kPageBytes;
+  const Part gap{kPart, false, false, "where nothing is mapped", "map it"};
+  const Part live{kPart, true, false, {}, {}};
+  const Part readable{kPart, true, true, {}, {}};
+  const Part nothing{3 * kPart, false, false, "where nothing is mapped", "map it"};
+  const std::uint64_t start = space.reserve(3 * kPart, "reservation", nothing, kPart);
+  CHECK(start % kPart == 0);
+  CHECK(space.used_bytes() == 0);
+  CHECK(space.find(start)->freed);
+  const Pages pages = AddressSpace::make_pages(kPart);
+  if (!pages.data) {
+    WARN("SKIPPED: this system has no memory with several addresses");
+    return;
+  }
+  space.claim(kPart, "memory");
+  CHECK(space.used_bytes() == kPart);
+  REQUIRE(space.show(start + kPart, kPart, pages));
+  space.divide(start, std::vector{gap, live, gap});
+  space.fill(start + kPart, std::byte{7}, kPart);
+  CHECK_THAT(message_of([&] { space.fill(start + 8, std::byte{1}, 1); }, "out-of-bounds"),
+             Catch::EndsWith(" is in reservation, where nothing is mapped"));
+
+  REQUIRE(space.show(start + 2 * kPart, kPart, pages));
+  space.divide(start, std::vector{gap, live, readable});
+  CHECK(space.host(start + 2 * kPart)[9] == std::byte{7});
+  CHECK(written(space, start + 2 * kPart + 9));
+  CHECK(space.find(start + 2 * kPart)->read_only);
+  REQUIRE(space.hide(start + kPart, 2 * kPart));
+  space.divide(start, std::vector{nothing});
+  CHECK(space.host(start + kPart)[0] == std::byte{0});
+  CHECK_FALSE(written(space, start + kPart));
+  // The pages keep their bytes.
+  REQUIRE(space.show(start, kPart, pages));
+  space.divide(start, std::vector{live, gap, gap});
+  CHECK(space.host(start)[1] == std::byte{7});
+  CHECK(written(space, start));
+  REQUIRE(space.hide(start, kPart));
+  space.divide(start, std::vector{nothing});
+  space.unclaim(kPart);
+  space.end_reservation(start);
+  CHECK(space.find(start)->state == "which was freed");
+  CHECK_FALSE(space.mapped(start, 4, false));
+
+  const std::uint64_t small = space.reserve(1000, "small", Part{1000, true, false, {}, {}}, 512);
+  space.fill(small, std::byte{1}, 1000);
+  space.discard(small, 1000);
+  CHECK(space.host(small)[999] == std::byte{0});
+  CHECK_FALSE(written(space, small));
+  CHECK_THAT(message_of([&] { space.claim(std::uint64_t{1} << 40, "too much"); }, "out-of-memory"),
+             Catch::StartsWith("too much of 1099511627776 bytes does not fit"));
+}

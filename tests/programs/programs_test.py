@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # tests/programs/programs_test.py - builds CUDA programs with nvcc, runs them on the stand-ins
-"""The programs know the CUDA toolkit only; what lets them run here is LD_LIBRARY_PATH alone.
+"""The programs know the CUDA toolkit only; what lets them run here is LD_LIBRARY_PATH alone, and
+LD_PRELOAD for those with the static runtime, nvcc's default.
 
 part `some`    a few programs, of every part of the runtime API
-part `all`     every program of this folder, without options of the compiler other than the runtime's
-part `static`  a program with the static runtime, nvcc's default, which is refused
+part `all`     every program of this folder, without options of the compiler other than the
+               runtime's, with the shared and with the static runtime
+part `static`  a few with the static runtime, in libraries too; what is refused
 part `images`  compressed PTX, PTX beside machine code, machine code alone; per-thread streams
 
 With PTXGEN_TEST_FULL `some` is skipped and `all` runs; else the other way round. Exit status 77 and
@@ -33,6 +35,7 @@ SOME = ("vector_add", "managed_saxpy", "graph_nodes", "symbols", "errors", "coop
 # Programs of several files, and what else the compiler is told.
 FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
          "driver_and_runtime": ["-lcuda"],
+         "virtual_memory": ["-lcuda"],
          "warp_functions": ["-arch=sm_80"],
          "half": ["-arch=sm_80"],
          "launch_attributes": ["-arch=sm_90"]}
@@ -86,12 +89,18 @@ def on_standin(program, **settings):
     return run(program, LD_LIBRARY_PATH=str(standin), PTXGEN_EMULATED_PTX="9.9", **settings)
 
 
-def try_program(name):
-    program, problem = build(name, "-cudart", "shared")
+# With the shared runtime, and as the compiler does it when it is told nothing.
+PRELOAD = {"LD_PRELOAD": "libptxgen_static_cudart.so"}
+SHARED, STATIC = ("shared", ["-cudart", "shared"], {}), ("static", [], PRELOAD)
+
+
+def try_program(name, kind):
+    runtime, flags, settings = kind
+    program, problem = build(name, *flags, program=f"{name}_{runtime}")
     if program is None:
         return f"does not compile:\n{problem}"
     try:
-        done = on_standin(program)
+        done = on_standin(program, **settings)
     except subprocess.TimeoutExpired:
         return "takes longer than 300 s"
     if done.returncode != 0 or not done.stdout.endswith("ok\n"):
@@ -105,15 +114,18 @@ def try_program(name):
     return ""
 
 
-def run_programs(names):
+def run_programs(names, *kinds):
     """Several at a time: most of the time goes into the compiler."""
+    runs = [(name, kind) for name in names for kind in kinds]
     with ThreadPoolExecutor(max_workers=2) as pool:
-        results = dict(zip(names, pool.map(try_program, names)))
-    for name, problem in results.items():
-        print(f"{name}: {problem or 'ok'}")
-    wrong = [name for name, problem in results.items() if problem]
-    print(f"{len(results)} programs, {len(results) - len(wrong)} right")
-    sys.exit(f"FAILED: {', '.join(wrong)}" if wrong else 0)
+        problems = list(pool.map(lambda one: try_program(*one), runs))
+    wrong = []
+    for (name, kind), problem in zip(runs, problems):
+        print(f"{name} ({kind[0]}): {problem or 'ok'}")
+        if problem:
+            wrong.append(f"{name} ({kind[0]})")
+    print(f"{len(runs)} programs, {len(runs) - len(wrong)} right")
+    check(not wrong, ", ".join(wrong))
 
 
 def check(condition, reason):
@@ -124,24 +136,41 @@ def check(condition, reason):
 def part_some():
     if os.environ.get("PTXGEN_TEST_FULL"):
         skip("all programs run instead (PTXGEN_TEST_FULL)")
-    run_programs(SOME)
+    run_programs(SOME, SHARED)
 
 
 def part_all():
     if not os.environ.get("PTXGEN_TEST_FULL"):
         skip("only with PTXGEN_TEST_FULL (scripts/test --full)")
-    names = sorted(path.stem for path in here.glob("*.cu") if path.stem != "separate_other")
+    names = sorted(path.stem for path in here.glob("*.cu") if path.stem not in ("separate_other", "in_library"))
     check(len(names) >= 40, f"only {len(names)} programs found")
-    run_programs([name for name in names if options.only in name])
+    run_programs([name for name in names if options.only in name], SHARED, STATIC)
 
 
 def part_static():
-    program, problem = build("vector_add", program="vector_add_static")
-    check(program is not None, problem)
+    run_programs(("vector_add", "managed_variable", "errors"), STATIC)
+    program = work / "vector_add_static"
+    # The runtime is asked for by the program's constructors already; its first call finds no driver
+    # that it could use.
     done = on_standin(program)
-    print(done.stdout + done.stderr, end="")
-    check(done.returncode == 1, "a program with the static runtime is not refused")
-    check("link the program with 'nvcc -cudart shared'" in done.stderr, "the log does not say why")
+    check(done.returncode == 1 and "start it with LD_PRELOAD=" in done.stderr,
+          f"without the library the program ends with {done.returncode}:\n{done.stderr}")
+    stripped = work / "vector_add_stripped"
+    shutil.copy(program, stripped)
+    check(run("strip", stripped).returncode == 0, "strip fails")
+    done = on_standin(stripped, **PRELOAD)
+    check(done.returncode == 1 and f"{stripped}: it was stripped, and ptxgen finds the functions of "
+          "its static CUDA runtime by its symbol table" in done.stderr, f"stripped:\n{done.stderr}")
+    # A library with a runtime of its own, and a program with another one.
+    library = work / "libhalf.so"
+    done = run(nvcc, here / "in_library.cu", "-DLIBRARY", "-shared", "-Xcompiler", "-fPIC", "-o",
+               library)
+    check(done.returncode == 0, done.stdout + done.stderr)
+    program, problem = build("in_library", "-Xlinker", "-rpath," + str(work), str(library))
+    check(program is not None, problem)
+    done = on_standin(program, **PRELOAD)
+    check(done.returncode == 0 and done.stdout == "ok\n" and not done.stderr,
+          f"in_library: {done.stdout}{done.stderr}")
 
 
 def part_images():

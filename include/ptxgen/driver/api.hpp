@@ -21,6 +21,7 @@ enum CUdevice_attribute : int {
 
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
+using CUmemGenericAllocationHandle = unsigned long long;
 // Declared first: `struct CUctx_st*` alone would mean cuda.h's type if cuda.h is included before.
 struct CUctx_st;
 struct CUmod_st;
@@ -128,6 +129,10 @@ enum CUmemAllocationType : int {
   CU_MEM_ALLOCATION_TYPE_MANAGED = 2,
 };
 enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_NONE = 0 };
+enum CUmemAllocationGranularity_flags : int {
+  CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+};
 enum CUmemLocationType : int {
   CU_MEM_LOCATION_TYPE_INVALID = 0,
   CU_MEM_LOCATION_TYPE_DEVICE = 1,
@@ -168,6 +173,19 @@ struct CUmemLocation {
 struct CUmemAccessDesc {
   CUmemLocation location;
   CUmemAccess_flags flags;
+};
+/// Memory of cuMemCreate.
+struct CUmemAllocationProp {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  struct {
+    unsigned char compressionType;
+    unsigned char gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
 };
 struct CUmemPoolProps {
   CUmemAllocationType allocType;
@@ -329,6 +347,60 @@ struct CUDA_MEMCPY3D {
   std::size_t WidthInBytes, Height, Depth;
 };
 
+enum CUmemcpySrcAccessOrder : int {
+  CU_MEMCPY_SRC_ACCESS_ORDER_INVALID = 0,
+  CU_MEMCPY_SRC_ACCESS_ORDER_STREAM = 1,
+  CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 2,
+  CU_MEMCPY_SRC_ACCESS_ORDER_ANY = 3,
+};
+enum CUmemcpyFlags : int {
+  CU_MEMCPY_FLAG_DEFAULT = 0,
+  CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 1,
+};
+enum CUmemcpy3DOperandType : int {
+  CU_MEMCPY_OPERAND_TYPE_POINTER = 1,
+  CU_MEMCPY_OPERAND_TYPE_ARRAY = 2,
+};
+/// Of some copies of a batch.
+struct CUmemcpyAttributes {
+  CUmemcpySrcAccessOrder srcAccessOrder;
+  CUmemLocation srcLocHint;
+  CUmemLocation dstLocHint;
+  unsigned flags;
+};
+/// Elements.
+struct CUoffset3D {
+  std::size_t x, y, z;
+};
+/// Elements.
+struct CUextent3D {
+  std::size_t width, height, depth;
+};
+/// One side of a copy of a batch.
+struct CUmemcpy3DOperand {
+  CUmemcpy3DOperandType type;
+  union {
+    struct {
+      CUdeviceptr ptr;
+      std::size_t rowLength;    ///< elements
+      std::size_t layerHeight;  ///< rows
+      CUmemLocation locHint;
+    } ptr;
+    struct {
+      CUarray array;
+      CUoffset3D offset;
+    } array;
+  } op;
+};
+/// One copy of a batch.
+struct CUDA_MEMCPY3D_BATCH_OP {
+  CUmemcpy3DOperand src;
+  CUmemcpy3DOperand dst;
+  CUextent3D extent;
+  CUmemcpySrcAccessOrder srcAccessOrder;
+  unsigned flags;
+};
+
 enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
   CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
@@ -350,6 +422,20 @@ enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_EMPTY = 5,
   CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
   CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+  CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+  CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+};
+enum CUgraphInstantiate_flags : int {
+  CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+  CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+  CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
+  CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+};
+enum CUgraphMem_attribute : int {
+  CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+  CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+  CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+  CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
 };
 enum CUgraphInstantiateResult : int {
   CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
@@ -403,6 +489,14 @@ struct CUDA_MEMSET_NODE_PARAMS {
 struct CUDA_HOST_NODE_PARAMS {
   void (*fn)(void* user);
   void* userData;
+};
+/// An allocation node of a graph.
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+  CUmemPoolProps poolProps;
+  const CUmemAccessDesc* accessDescs;
+  std::size_t accessDescCount;
+  std::size_t bytesize;
+  CUdeviceptr dptr;  ///< result
 };
 struct CUctxCreateParams {
   void* execAffinityParams;

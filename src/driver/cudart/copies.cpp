@@ -1,4 +1,6 @@
 // src/driver/cudart/copies.cpp - copies and fills of the runtime
+#include <vector>
+
 #include "driver/cudart/cudart.hpp"
 #include "support/format.hpp"
 
@@ -165,6 +167,22 @@ cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY
 cudaError_t copy_of(const char* call, void* to, const void* from, std::size_t bytes,
                     cudaMemcpyKind kind, CUDA_MEMCPY3D& converted) {
   return copy_of(call, rows_of(to, bytes, from, bytes, bytes, 1, kind), converted);
+}
+
+cudaError_t copy_batch(void* const* to, const void* const* from, const std::size_t* sizes,
+                       std::size_t count, cudaMemcpyAttributes* attributes,
+                       std::size_t* first_copies, std::size_t num_attributes, cudaStream_t stream) {
+  if (to == nullptr || from == nullptr || sizes == nullptr) return cudaErrorInvalidValue;
+  const auto addresses = [&](auto* memory) {
+    std::vector<CUdeviceptr> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(address_of(memory[i]));
+    return all;
+  };
+  std::vector<CUdeviceptr> to_addresses = addresses(to);
+  std::vector<CUdeviceptr> from_addresses = addresses(from);
+  std::vector<std::size_t> own_sizes(sizes, sizes + count);
+  return driver_call(cuMemcpyBatchAsync_v2, to_addresses.data(), from_addresses.data(),
+                     own_sizes.data(), count, attributes, first_copies, num_attributes, stream);
 }
 
 namespace entries {

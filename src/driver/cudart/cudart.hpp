@@ -96,6 +96,18 @@ cudaError_t driver_call(CUresult (*driver)(Parameters...), Arguments... argument
 /// The same for `bytes` from one address to another.
 [[nodiscard]] cudaError_t copy_of(const char* call, void* to, const void* from, std::size_t bytes,
                                   cudaMemcpyKind kind, CUDA_MEMCPY3D& converted);
+/// cudaMemcpyBatchAsync of both versions.
+[[nodiscard]] cudaError_t copy_batch(void* const* to, const void* const* from,
+                                     const std::size_t* sizes, std::size_t count,
+                                     cudaMemcpyAttributes* attributes, std::size_t* first_copies,
+                                     std::size_t num_attributes, cudaStream_t stream);
+
+// graphs.cpp ------------------------------------------------------------------------------------
+
+/// The current context, which copy and fill nodes belong to.
+[[nodiscard]] CUcontext context_of_thread();
+/// The driver's parameters of a fill node.
+[[nodiscard]] CUDA_MEMSET_NODE_PARAMS fill_of(const cudaMemsetParams& parameters);
 
 /// One function per row of functions.def and functions_1x.def.
 namespace entries {

@@ -23,13 +23,6 @@ cudaError_t kernel_node(const cudaKernelNodeParams* parameters,
   return cudaSuccess;
 }
 
-/// The current context, which copy and fill nodes belong to.
-CUcontext context_of_thread() {
-  CUcontext context = nullptr;
-  static_cast<void>(cuCtxGetCurrent(&context));
-  return context;
-}
-
 cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                      std::size_t count, const CUDA_MEMCPY3D& copy) {
   return error_of(cuGraphAddMemcpyNode(node, graph, after, count, &copy, context_of_thread()));
@@ -45,6 +38,17 @@ cudaError_t add_copy(const char* call, cudaGraphNode_t* node, cudaGraph_t graph,
 }
 
 }  // namespace
+
+CUcontext context_of_thread() {
+  CUcontext context = nullptr;
+  static_cast<void>(cuCtxGetCurrent(&context));
+  return context;
+}
+
+CUDA_MEMSET_NODE_PARAMS fill_of(const cudaMemsetParams& parameters) {
+  return {address_of(parameters.dst), parameters.pitch, parameters.value,
+          parameters.elementSize,     parameters.width, parameters.height};
+}
 
 namespace entries {
 
@@ -128,9 +132,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaMemsetParams* parameters) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
   if (const cudaError_t error = enter()) return error;
-  const CUDA_MEMSET_NODE_PARAMS converted{address_of(parameters->dst), parameters->pitch,
-                                          parameters->value,           parameters->elementSize,
-                                          parameters->width,           parameters->height};
+  const CUDA_MEMSET_NODE_PARAMS converted = fill_of(*parameters);
   return error_of(cuGraphAddMemsetNode(node, graph, after, count, &converted, context_of_thread()));
 }
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,

@@ -78,6 +78,20 @@ cudaError_t cudaMemAdvise_v2(const void* memory, std::size_t bytes, CUmem_advise
   return driver_call(cuMemAdvise_v2, address_of(memory), bytes, advice, location);
 }
 
+/// SIZE_MAX in `failed`: the error is not that of one copy.
+cudaError_t cudaMemcpyBatchAsync(void** to, void** from, std::size_t* sizes, std::size_t count,
+                                 cudaMemcpyAttributes* attributes, std::size_t* first_copies,
+                                 std::size_t num_attributes, std::size_t* failed,
+                                 cudaStream_t stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return copy_batch(to, from, sizes, count, attributes, first_copies, num_attributes, stream);
+}
+cudaError_t cudaMemcpy3DBatchAsync(std::size_t count, cudaMemcpy3DBatchOp* copies,
+                                   std::size_t* failed, std::uint64_t flags, cudaStream_t stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return driver_call(cuMemcpy3DBatchAsync_v2, count, copies, flags, stream);
+}
+
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, CUstreamCaptureStatus* status,
                                      unsigned long long* id) {
   return cudaStreamGetCaptureInfo_v2(stream, status, id, nullptr, nullptr, nullptr);

@@ -53,6 +53,17 @@ cudaError_t cudaMemSetMemPool(cudaMemLocation* location, CUmemAllocationType typ
   return driver_call(cuMemSetMemPool, location, type, pool);
 }
 
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const std::size_t* sizes,
+                                 std::size_t count, cudaMemcpyAttributes* attributes,
+                                 std::size_t* first_copies, std::size_t num_attributes,
+                                 cudaStream_t stream) {
+  return copy_batch(to, from, sizes, count, attributes, first_copies, num_attributes, stream);
+}
+cudaError_t cudaMemcpy3DBatchAsync(std::size_t count, cudaMemcpy3DBatchOp* copies,
+                                   std::uint64_t flags, cudaStream_t stream) {
+  return driver_call(cuMemcpy3DBatchAsync_v2, count, copies, flags, stream);
+}
+
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, CUstreamCaptureStatus* status,
                                      unsigned long long* id, cudaGraph_t* graph,
                                      const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,

@@ -75,6 +75,8 @@ CUgraphNodeType type_of(const Operation& operation) {
   if (std::holds_alternative<HostCall>(operation)) return CU_GRAPH_NODE_TYPE_HOST;
   if (std::holds_alternative<RecordEvent>(operation)) return CU_GRAPH_NODE_TYPE_EVENT_RECORD;
   if (std::holds_alternative<WaitEvent>(operation)) return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+  if (std::holds_alternative<AllocateMemory>(operation)) return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  if (std::holds_alternative<FreeMemory>(operation)) return CU_GRAPH_NODE_TYPE_MEM_FREE;
   return CU_GRAPH_NODE_TYPE_EMPTY;
 }
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/graph_memory.hpp"
+#include "driver/emulated/reservations.hpp"
 #include "driver/emulated/state.hpp"
 #include "emulator/state/address_space.hpp"
 
@@ -16,6 +18,8 @@ CUctx_st::CUctx_st(CUdevice ordinal, const ptx::Gpu& gpu, unsigned its_flags, bo
       memory(gpu),
       legacy(std::make_shared<CUstream_st>(this, 0u, 0)),
       per_thread(std::make_shared<CUstream_st>(this, 0u, 0)),
+      reservations(std::make_unique<emulated::Reservations>()),
+      graph_memories(std::make_shared<emulated::GraphMemories>()),
       options(emulated::default_options()) {
   // The address of pinned memory is then the same for the host and for kernels.
   memory.space().unify();
@@ -141,6 +145,7 @@ void end(const std::shared_ptr<CUctx_st>& context) {
   abandon_captures_of(context.get());
   forget_handles_of(context.get());
   context->shut_down();
+  forget_graph_memory_of(*context);
   const std::lock_guard lock(context->memory_mutex);
   unload_modules_of(context.get());
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "driver/emulated/graph_memory.hpp"
 #include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/state.hpp"
 #include "emulator/state/address_space.hpp"
@@ -186,8 +187,17 @@ struct Executing {
     wait(waiting);
     return CUDA_SUCCESS;
   }
+  CUresult operator()(const AllocateMemory& allocation) const {
+    return with_memory(context, [&] { allocation.memory->allocate(context->memory.space()); });
+  }
   CUresult operator()(const FreeMemory& freed) const {
-    return with_memory(context, [&] { context->memory.free(freed.address); });
+    return with_memory(context, [&] {
+      if (freed.memory) {
+        freed.memory->free(context->memory.space());
+      } else {
+        context->memory.free(freed.address);
+      }
+    });
   }
   CUresult operator()(const RunGraph& graph) const { return execute(context, graph); }
 };

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
-#include "driver/emulated/graphs.hpp"
+#include "driver/emulated/graph_memory.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -27,6 +27,7 @@ std::shared_ptr<const Executable> program_of(const CUgraph_st& graph) {
     }
     program->steps.push_back(std::move(step));
   }
+  find_memory(*program);
   return program;
 }
 
@@ -134,6 +135,11 @@ Difference compare(const CUgraph_st& own, const CUgraph_st& graph) {
         (old_copy->to.kind != new_copy->to.kind || old_copy->from.kind != new_copy->from.kind)) {
       return {CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, after, nullptr};
     }
+    const auto* const old_memory = std::get_if<AllocateMemory>(&before.operation);
+    const auto* const new_memory = std::get_if<AllocateMemory>(&after->operation);
+    if (old_memory != nullptr && old_memory->memory != new_memory->memory) {
+      return {CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, after, nullptr};
+    }
     if (before.child) {
       Difference inside = compare(*before.child, *after->child);
       if (inside.result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return {inside.result, after, nullptr};
@@ -166,32 +172,57 @@ CUresult with_exec(CUgraphExec handle, Work&& work) {
   });
 }
 
+/// Replaces the operation of the node that was made from `node`, if it is one of this kind that
+/// `fits`. Queued launches keep the previous one.
+template <class Kind, class Fits>
+CUresult replace(CUgraphExec executable, CUgraphNode node, Kind operation, Fits&& fits) {
+  return with_exec(executable, [&](CUgraphExec_st& exec) {
+    const auto found = std::ranges::find_if(exec.graph->nodes,
+                                            [&](const auto& one) { return one->origin == node; });
+    if (found == exec.graph->nodes.end()) return CUDA_ERROR_INVALID_VALUE;
+    const auto* const before = std::get_if<Kind>(&(*found)->operation);
+    if (before == nullptr || !fits(*before)) return CUDA_ERROR_INVALID_VALUE;
+    (*found)->operation = std::move(operation);
+    exec.program = program_of(*exec.graph);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult instantiate(CUgraphExec* executable, CUgraph handle, std::uint64_t flags,
                      CUgraphInstantiateResult& why) {
-  constexpr std::uint64_t kUpload = 2;
-  constexpr std::uint64_t kDeviceLaunch = 4;
-  constexpr std::uint64_t kAll = 1 | kUpload | kDeviceLaunch | 8;
+  constexpr std::uint64_t kAll =
+      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   why = CUDA_GRAPH_INSTANTIATE_ERROR;
   if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
   if (executable == nullptr || (flags & ~kAll) != 0) return CUDA_ERROR_INVALID_VALUE;
-  if ((flags & kDeviceLaunch) != 0) {
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     return refuse(CUDA_ERROR_NOT_SUPPORTED,
                   "a graph cannot be instantiated for launches by kernels in the emulated driver");
   }
   const auto made = std::make_shared<CUgraphExec_st>();
+  made->flags = flags;
   bool whole = false;
+  bool another = false;
   {
     const std::lock_guard lock(graphs_mutex());
     const std::shared_ptr<CUgraph_st> graph = hold(handle);
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     if (graph->capturing) return CUDA_ERROR_ILLEGAL_STATE;
     whole = is_complete(*graph);
-    if (whole) {
+    another = is_instantiated(*graph);
+    if (whole && !another) {
       made->graph = copy_of(*graph);
       made->program = program_of(*made->graph);
+      note_instantiation(*graph, made);
     }
   }
   if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
+  if (another) {
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "a graph with nodes that allocate memory is instantiated already; destroy that "
+                  "executable graph first");
+  }
   if (!made->program) {
     why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
     return refuse(CUDA_ERROR_INVALID_VALUE,
@@ -251,19 +282,36 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
       return result;
     }
     RunGraph run;
-    bool whole = false;
+    bool complete = false;
+    std::string problem;
+    std::vector<std::shared_ptr<GraphMemory>> free;
     {
       const std::lock_guard lock(graphs_mutex());
       const std::shared_ptr<CUgraphExec_st> executable = hold(handle);
       if (!executable) return CUDA_ERROR_INVALID_VALUE;
-      whole = is_complete(*executable->graph);
-      if (whole && stream->capture) {
+      complete = is_complete(*executable->graph);
+      if (complete && stream->capture && !has_memory_nodes(*executable->graph)) {
         bool captured = false;
         return capture_graph(stream, *executable->graph, captured);
       }
       run.executable = executable->program;
+      if (stream->capture) {
+        problem =
+            "cuGraphLaunch: a graph with nodes that allocate or free memory cannot be captured";
+      } else if (complete) {
+        const bool auto_free =
+            (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+        problem = begin_launch(*run.executable, auto_free, free);
+      }
     }
-    if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
+    if (!complete) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
+    if (!problem.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, problem);
+    for (std::shared_ptr<GraphMemory>& memory : free) {
+      const CUdeviceptr address = memory->start();
+      if (const CUresult result = submit(stream, FreeMemory{address, std::move(memory)})) {
+        return result;
+      }
+    }
     const std::shared_ptr<CUctx_st> context = hold(stream->context);
     if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     {
@@ -294,16 +342,57 @@ CUresult graph_exec_kernel_node_set_params(CUgraphExec executable, CUgraphNode n
     if (const CUresult result = make_launch(*node_params, launch); result != CUDA_SUCCESS) {
       return result;
     }
-    return with_exec(executable, [&](CUgraphExec_st& exec) {
-      const auto found = std::ranges::find_if(exec.graph->nodes,
-                                              [&](const auto& one) { return one->origin == node; });
-      if (found == exec.graph->nodes.end() || (*found)->type != CU_GRAPH_NODE_TYPE_KERNEL) {
-        return CUDA_ERROR_INVALID_VALUE;
-      }
-      (*found)->operation = std::move(launch);
-      exec.program = program_of(*exec.graph);  // queued launches keep the previous one
-      return CUDA_SUCCESS;
+    return replace(executable, node, std::move(launch), [](const auto&) { return true; });
+  });
+}
+
+CUresult graph_exec_memcpy_node_set_params(CUgraphExec executable, CUgraphNode node,
+                                           const CUDA_MEMCPY3D* copy_params, CUcontext handle) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Copy copy;
+    if (const CUresult result =
+            operation_of("cuGraphExecMemcpyNodeSetParams", copy_params, *context, copy)) {
+      return result;
+    }
+    if (copy.width == 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto is_linear = [](const Copy& one) { return one.height == 1 && one.depth == 1; };
+    return replace(executable, node, copy, [&](const Copy& before) {
+      return is_linear(before) && is_linear(copy) && before.to.kind == copy.to.kind &&
+             before.from.kind == copy.from.kind;
     });
+  });
+}
+
+CUresult graph_exec_memset_node_set_params(CUgraphExec executable, CUgraphNode node,
+                                           const CUDA_MEMSET_NODE_PARAMS* memset_params,
+                                           CUcontext handle) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Fill fill;
+    if (const CUresult result =
+            operation_of("cuGraphExecMemsetNodeSetParams", memset_params, *context, fill)) {
+      return result;
+    }
+    return replace(executable, node, fill, [&](const Fill& before) {
+      const bool same_rows = before.width == fill.width && before.pitch == fill.pitch &&
+                             before.element_bytes == fill.element_bytes;
+      return before.height == fill.height && (fill.height == 1 || same_rows);
+    });
+  });
+}
+
+CUresult graph_exec_host_node_set_params(CUgraphExec executable, CUgraphNode node,
+                                         const CUDA_HOST_NODE_PARAMS* host_params) {
+  return guarded([&]() -> CUresult {
+    HostCall call;
+    if (const CUresult result = operation_of(host_params, call)) return result;
+    return replace(executable, node, std::move(call),
+                   [](const HostCall& before) { return before.kernel == nullptr; });
   });
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/graph_memory.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/memory.hpp"
 #include "driver/emulated/modules.hpp"
@@ -82,36 +83,7 @@ void remove_handles(CUgraph_st& graph) {
   gone(&graph);
 }
 
-namespace entries {
 namespace {
-
-/// With the graph and the lock held. A graph that is being captured can be queried and extended.
-template <class Work>
-CUresult with_graph(CUgraph handle, Work&& work) {
-  return guarded([&]() -> CUresult {
-    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
-    const std::lock_guard lock(graphs_mutex());
-    const std::shared_ptr<CUgraph_st> graph = hold(handle);
-    return graph ? work(*graph) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-template <class Work>
-CUresult with_node(CUgraphNode handle, Work&& work) {
-  return guarded([&]() -> CUresult {
-    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
-    const std::lock_guard lock(graphs_mutex());
-    const std::shared_ptr<CUgraphNode_st> node = hold(handle);
-    return node ? work(*node) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-struct NewNode {
-  CUgraphNode* node;
-  CUgraph graph;
-  const CUgraphNode* dependencies;
-  std::size_t count;
-};
 
 CUresult add(const NewNode& wanted, CUgraphNodeType type, Operation operation, CUcontext context,
              const CUgraph_st* child = nullptr) {
@@ -136,11 +108,16 @@ CUresult add(const NewNode& wanted, CUgraphNodeType type, Operation operation, C
   return CUDA_SUCCESS;
 }
 
-CUresult add_locked(const NewNode& wanted, CUgraphNodeType type, Operation operation,
-                    CUcontext context) {
+}  // namespace
+
+CUresult add_node(const NewNode& wanted, CUgraphNodeType type, Operation operation,
+                  CUcontext context) {
   const std::lock_guard lock(graphs_mutex());
   return add(wanted, type, std::move(operation), context);
 }
+
+namespace entries {
+namespace {
 
 /// A kernel node's launch. Without the lock, because errors go to the log.
 CUresult kernel_of(const CUDA_KERNEL_NODE_PARAMS* params, KernelLaunch& launch,
@@ -158,10 +135,9 @@ CUresult add_event_node(const NewNode& wanted, CUevent handle, bool record) {
     const std::shared_ptr<CUevent_st> event = hold(handle);
     if (!event) return CUDA_ERROR_INVALID_HANDLE;
     if (record) {
-      return add_locked(wanted, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RecordEvent{event},
-                        event->context);
+      return add_node(wanted, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RecordEvent{event}, event->context);
     }
-    return add_locked(wanted, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitEvent{event, 0}, event->context);
+    return add_node(wanted, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitEvent{event, 0}, event->context);
   });
 }
 
@@ -231,6 +207,14 @@ CUresult get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEd
   });
 }
 
+/// Logs why a call is not supported: a text cannot be logged while graphs are locked.
+CUresult without_memory_nodes(const char* call, CUresult result) {
+  if (result != CUDA_ERROR_NOT_SUPPORTED) return result;
+  return refuse(result, format_text("{}: a graph with nodes that allocate or free memory cannot be "
+                                    "cloned or be a child, and its nodes cannot be destroyed",
+                                    call));
+}
+
 /// Description of a node for cuGraphDebugDotPrint.
 struct Describe {
   std::string operator()(const KernelLaunch& launch) const {
@@ -251,6 +235,9 @@ struct Describe {
   }
   std::string operator()(const RecordEvent&) const { return "record event"; }
   std::string operator()(const WaitEvent&) const { return "wait for event"; }
+  std::string operator()(const AllocateMemory& allocation) const {
+    return format_text("allocate {}", count_text(allocation.memory->bytes(), "byte"));
+  }
   std::string operator()(const FreeMemory&) const { return "free"; }
   std::string operator()(const RunGraph&) const { return "graph"; }
   std::string operator()(const Empty&) const { return "empty"; }
@@ -293,14 +280,16 @@ CUresult graph_destroy(CUgraph handle) {
 }
 
 CUresult graph_clone(CUgraph* clone, CUgraph original_graph) {
-  return with_graph(original_graph, [&](const CUgraph_st& graph) {
+  const CUresult result = with_graph(original_graph, [&](const CUgraph_st& graph) {
     if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (has_memory_nodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
     const std::shared_ptr<CUgraph_st> made = copy_of(graph);
     for (const std::shared_ptr<CUgraphNode_st>& node : made->nodes) enroll(node);
     enroll(made);
     *clone = made.get();
     return CUDA_SUCCESS;
   });
+  return without_memory_nodes("cuGraphClone", result);
 }
 
 CUresult graph_add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
@@ -312,8 +301,8 @@ CUresult graph_add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNo
     if (const CUresult result = kernel_of(node_params, launch, context); result != CUDA_SUCCESS) {
       return result;
     }
-    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_KERNEL,
-                      std::move(launch), context);
+    return add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_KERNEL,
+                    std::move(launch), context);
   });
 }
 
@@ -325,16 +314,11 @@ CUresult graph_add_memcpy_node(CUgraphNode* node, CUgraph graph, const CUgraphNo
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     Copy copy;
-    if (copy_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = copy_from(*copy_params, copy); result != CUDA_SUCCESS) {
+    if (const CUresult result = operation_of("cuGraphAddMemcpyNode", copy_params, *context, copy)) {
       return result;
     }
-    if (const CUresult result = check_copy(*context, "cuGraphAddMemcpyNode", copy);
-        result != CUDA_SUCCESS) {
-      return result;
-    }
-    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMCPY,
-                      std::move(copy), handle);
+    return add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMCPY,
+                    std::move(copy), handle);
   });
 }
 
@@ -345,25 +329,13 @@ CUresult graph_add_memset_node(CUgraphNode* node, CUgraph graph, const CUgraphNo
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (memset_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const unsigned size = memset_params->elementSize;
-    if ((size != 1 && size != 2 && size != 4) || memset_params->width == 0 ||
-        memset_params->height == 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
     Fill fill;
-    fill.to = memset_params->dst;
-    fill.value = memset_params->value;
-    fill.element_bytes = size;
-    fill.width = memset_params->width;
-    fill.height = memset_params->height;
-    if (fill.height > 1) fill.pitch = memset_params->pitch;
-    if (const CUresult result = check_fill(*context, "cuGraphAddMemsetNode", fill);
-        result != CUDA_SUCCESS) {
+    if (const CUresult result =
+            operation_of("cuGraphAddMemsetNode", memset_params, *context, fill)) {
       return result;
     }
-    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMSET,
-                      fill, handle);
+    return add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMSET, fill,
+                    handle);
   });
 }
 
@@ -372,10 +344,10 @@ CUresult graph_add_host_node(CUgraphNode* node, CUgraph graph, const CUgraphNode
                              const CUDA_HOST_NODE_PARAMS* node_params) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
-    if (node_params == nullptr || node_params->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_HOST,
-                      HostCall{node_params->fn, nullptr, nullptr, node_params->userData, nullptr},
-                      nullptr);
+    HostCall call;
+    if (const CUresult result = operation_of(node_params, call)) return result;
+    return add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_HOST,
+                    std::move(call), nullptr);
   });
 }
 
@@ -383,18 +355,20 @@ CUresult graph_add_empty_node(CUgraphNode* node, CUgraph graph, const CUgraphNod
                               std::size_t num_dependencies) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
-    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_EMPTY,
-                      Empty{}, nullptr);
+    return add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_EMPTY,
+                    Empty{}, nullptr);
   });
 }
 
 CUresult graph_add_child_graph_node(CUgraphNode* node, CUgraph graph,
                                     const CUgraphNode* dependencies, std::size_t num_dependencies,
                                     CUgraph child_graph) {
-  return with_graph(child_graph, [&](const CUgraph_st& child) {
+  const CUresult result = with_graph(child_graph, [&](const CUgraph_st& child) {
+    if (has_memory_nodes(child)) return CUDA_ERROR_NOT_SUPPORTED;
     return add({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_GRAPH, Empty{},
                nullptr, &child);
   });
+  return without_memory_nodes("cuGraphAddChildGraphNode", result);
 }
 
 CUresult graph_add_event_record_node(CUgraphNode* node, CUgraph graph,
@@ -499,9 +473,10 @@ CUresult graph_kernel_node_set_params(CUgraphNode handle,
 }
 
 CUresult graph_destroy_node(CUgraphNode handle) {
-  return with_node(handle, [&](CUgraphNode_st& node) {
+  const CUresult result = with_node(handle, [&](CUgraphNode_st& node) {
     CUgraph_st& graph = *node.graph;
     if (graph.capturing) return CUDA_ERROR_ILLEGAL_STATE;
+    if (has_memory_nodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
     for (const std::shared_ptr<CUgraphNode_st>& other : graph.nodes) {
       std::erase_if(other->edges, [&](const auto& edge) { return edge.from == handle; });
     }
@@ -510,6 +485,7 @@ CUresult graph_destroy_node(CUgraphNode handle) {
     gone(handle);
     return CUDA_SUCCESS;
   });
+  return without_memory_nodes("cuGraphDestroyNode", result);
 }
 
 CUresult graph_node_find_in_clone(CUgraphNode* node, CUgraphNode original_node,

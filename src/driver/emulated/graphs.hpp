@@ -24,6 +24,7 @@ struct CUgraphNode_st {
   std::vector<Edge> edges;  ///< its dependencies, in the order of the calls
 
   std::vector<void*> arguments;  ///< what cuGraphKernelNodeGetParams gave out
+  CUmemAccessDesc access{};      ///< what cuGraphMemAllocNodeGetParams gave out
 };
 
 struct CUgraph_st {
@@ -34,6 +35,7 @@ struct CUgraph_st {
 };
 
 struct CUgraphExec_st {
+  std::uint64_t flags = 0;            ///< of its instantiation
   std::shared_ptr<CUgraph_st> graph;  ///< its own copy, without a handle
   std::shared_ptr<const emulated::Executable> program;
 };
@@ -49,6 +51,9 @@ struct Executable {
   std::vector<Step> steps;  ///< in an order that the edges allow
   std::vector<std::shared_ptr<CUevent_st>> records;
   UserObjects user_objects;  ///< kept during a launch
+  // Of allocation nodes: what the graph does not free, and what it frees of other graphs.
+  std::vector<std::shared_ptr<GraphMemory>> kept;
+  std::vector<std::shared_ptr<GraphMemory>> freed;
 };
 
 struct Capture {
@@ -68,6 +73,45 @@ struct Capture {
 
 /// Guards every graph, executable graph and capture, and the captures of streams and events.
 [[nodiscard]] std::mutex& graphs_mutex();
+
+/// With the graph and the lock held. A graph that is being captured can be queried and extended.
+template <class Work>
+CUresult with_graph(CUgraph handle, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::lock_guard lock(graphs_mutex());
+    const std::shared_ptr<CUgraph_st> graph = hold(handle);
+    return graph ? work(*graph) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+template <class Work>
+CUresult with_node(CUgraphNode handle, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::lock_guard lock(graphs_mutex());
+    const std::shared_ptr<CUgraphNode_st> node = hold(handle);
+    return node ? work(*node) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+/// A node that a caller adds.
+struct NewNode {
+  CUgraphNode* node;
+  CUgraph graph;
+  const CUgraphNode* dependencies;
+  std::size_t count;
+};
+/// Takes the mutex.
+[[nodiscard]] CUresult add_node(const NewNode& wanted, CUgraphNodeType type, Operation operation,
+                                CUcontext context);
+
+// Parameters of nodes, checked at the call. graph_nodes.cpp; without the mutex, because errors go
+// to the log.
+[[nodiscard]] CUresult operation_of(const char* call, const CUDA_MEMCPY3D* params,
+                                    CUctx_st& context, Copy& copy);
+[[nodiscard]] CUresult operation_of(const char* call, const CUDA_MEMSET_NODE_PARAMS* params,
+                                    CUctx_st& context, Fill& fill);
+[[nodiscard]] CUresult operation_of(const CUDA_HOST_NODE_PARAMS* params, HostCall& call);
 
 // All with the mutex held.
 

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/graph_memory.hpp"
 #include "driver/emulated/host_view.hpp"
 #include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/pools.hpp"
+#include "driver/emulated/reservations.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -43,13 +45,6 @@ const CUctx_st::Block* pinned_at(const CUctx_st& context, std::uintptr_t address
   if (address - found->first >= block.bytes) return nullptr;
   device_address = found->second + (address - found->first);
   return &block;
-}
-
-/// Drivers allocate full pages of 2 MiB if possible; smaller blocks have the texture alignment.
-std::uint64_t alignment_of(std::uint64_t bytes) {
-  constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
-  constexpr std::uint64_t kTexture = 512;  ///< CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
-  return bytes >= kLargePage ? kLargePage : kTexture;
 }
 
 CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes,
@@ -159,6 +154,12 @@ std::string at(CUdeviceptr address) {
 
 }  // namespace
 
+std::uint64_t alignment_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kTexture = 512;  ///< CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+  return bytes >= kLargePage ? kLargePage : kTexture;
+}
+
 bool is_device_address(const CUctx_st& context, std::uint64_t address) {
   return address - emulator::kGlobalBase < context.memory.space().reserved_bytes();
 }
@@ -189,6 +190,13 @@ emulator::Device::Extent extent_of(CUctx_st& context, CUdeviceptr address) {
     const auto found = holding(context.blocks, address);
     if (found != context.blocks.end()) return {found->first, found->second.bytes};
   }
+  if (const emulator::Device::Extent mapped = accessible_extent(context, address);
+      mapped.bytes != 0) {
+    return mapped;
+  }
+  if (const auto memory = graph_memory_at(context, address)) {
+    return {memory->start(), memory->bytes()};
+  }
   // Variables of modules. Waits for a kernel that runs, as the blocks above do not.
   const std::lock_guard lock(context.memory_mutex);
   const emulator::Allocation* const found = context.memory.space().find(address);
@@ -206,7 +214,10 @@ CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
   const std::string what =
       format_text("{}: {} at {}", call, count_text(bytes, "byte"), at(address));
   if (extent.bytes == 0) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, what + " are in no allocation of the current context");
+    const std::string why = why_inaccessible(context, address);
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  why.empty() ? what + " are in no allocation of the current context"
+                              : what + " are in " + why);
   }
   const std::uint64_t left = extent.bytes - (address - extent.start);
   if (bytes > left) {
@@ -272,13 +283,15 @@ struct Pointer {
   std::uint64_t bytes = 0;
   std::shared_ptr<PoolShare> share;
   bool managed = false;
+  CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 };
 
 /// False if the address is unknown to the driver.
 bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
   found.context = &context;
   if (is_device_address(context, address)) {
-    const emulator::Device::Extent extent = extent_of(context, address);
+    emulator::Device::Extent extent;
+    if (!find_mapping(context, address, extent, found.access)) extent = extent_of(context, address);
     if (extent.bytes == 0) return false;
     const std::lock_guard lock(context.mutex);
     const auto block = context.blocks.find(extent.start);
@@ -358,7 +371,7 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put(data, std::uint64_t{0});
       break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      put(data, static_cast<int>(CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+      put(data, static_cast<int>(pointer.access));
       break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       // Null for what was not allocated from a pool.
@@ -407,7 +420,9 @@ CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* ad
     std::shared_ptr<CUstream_st> stream;
     if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
     if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
+    if (stream->capturing.load(std::memory_order_acquire)) {
+      return capture_allocation(stream, bytes, address);
+    }
     const std::shared_ptr<CUctx_st> context = hold(stream->context);
     if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!pool) pool = current_pool(context->device);
@@ -483,6 +498,12 @@ CUresult mem_alloc_pitch(CUdeviceptr* address, std::size_t* pitch, std::size_t w
 
 CUresult mem_free(CUdeviceptr address) {
   return changing_memory([&](CUctx_st& context) -> CUresult {
+    FreeMemory of_graph;
+    bool found = false;
+    if (const CUresult result = free_graph_memory(context, "cuMemFree", address, of_graph, found)) {
+      return result;
+    }
+    if (found) return perform(context.legacy, std::move(of_graph));
     CUctx_st::Block block;
     if (!take_out(context, address, false, block)) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
@@ -632,7 +653,9 @@ CUresult stream_attach_mem_async(CUstream handle, CUdeviceptr address, std::size
 
 CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
   return with_context([&](CUctx_st& context) {
-    const emulator::Device::Extent extent = extent_of(context, address);
+    emulator::Device::Extent extent;
+    CUmemAccess_flags access{};
+    if (!find_mapping(context, address, extent, access)) extent = extent_of(context, address);
     if (extent.bytes == 0) return CUDA_ERROR_NOT_FOUND;
     if (base != nullptr) *base = extent.start;
     if (bytes != nullptr) *bytes = extent.bytes;
@@ -680,8 +703,17 @@ CUresult mem_free_async(CUdeviceptr address, CUstream handle) {
   return with_context([&](CUctx_st&) -> CUresult {
     std::shared_ptr<CUstream_st> stream;
     if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
-    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
+    if (stream->capturing.load(std::memory_order_acquire)) {
+      return capture_free(stream, "cuMemFreeAsync", address);
+    }
     const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    FreeMemory of_graph;
+    bool found = false;
+    if (context) {
+      const CUresult result =
+          free_graph_memory(*context, "cuMemFreeAsync", address, of_graph, found);
+      if (found) return result != CUDA_SUCCESS ? result : submit(stream, std::move(of_graph));
+    }
     CUctx_st::Block block;
     if (!context || !take_out(*context, address, false, block)) {
       return refuse(

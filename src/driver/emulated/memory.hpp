@@ -8,6 +8,9 @@ namespace ptxgen::inline v0::driver::emulated {
 /// Whether a number is an address of the emulated device, allocated or not. Host addresses never
 /// are: the device's range lies where no system maps memory.
 [[nodiscard]] bool is_device_address(const CUctx_st& context, std::uint64_t address);
+/// Of an allocation of so many bytes: drivers allocate full pages of 2 MiB if possible; smaller
+/// blocks have the texture alignment.
+[[nodiscard]] std::uint64_t alignment_of(std::uint64_t bytes);
 /// Whether device memory has one address for the host and for kernels, which managed memory needs.
 [[nodiscard]] bool is_unified(const CUctx_st& context);
 /// The message for a call about managed memory where it is not.
@@ -24,6 +27,8 @@ namespace ptxgen::inline v0::driver::emulated {
 
 /// Checks the device ranges of a copy or a fill at the call.
 [[nodiscard]] CUresult check_copy(CUctx_st& context, const char* call, Copy& copy);
+/// Checks and queues a copy, or captures it; complete at the return where CUDA says so.
+[[nodiscard]] CUresult copy_later(const char* call, Copy copy, CUstream stream);
 [[nodiscard]] CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill);
 /// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent,
 /// NOT_SUPPORTED for arrays.

@@ -23,7 +23,7 @@ CUresult with_function(CUfunction function, Work&& work) {
   });
 }
 
-CUresult put(CUfunction handle, int offset, const void* from, unsigned bytes) {
+CUresult put_argument(CUfunction handle, int offset, const void* from, unsigned bytes) {
   return with_function(handle, [&](CUfunc_st& function) -> CUresult {
     if (offset < 0 || (from == nullptr && bytes != 0)) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t end = static_cast<std::size_t>(offset) + bytes;
@@ -98,15 +98,15 @@ CUresult param_set_size(CUfunction handle, unsigned bytes) {
 }
 
 CUresult param_set_i(CUfunction function, int offset, unsigned value) {
-  return put(function, offset, &value, sizeof value);
+  return put_argument(function, offset, &value, sizeof value);
 }
 
 CUresult param_set_f(CUfunction function, int offset, float value) {
-  return put(function, offset, &value, sizeof value);
+  return put_argument(function, offset, &value, sizeof value);
 }
 
 CUresult param_set_v(CUfunction function, int offset, void* from, unsigned bytes) {
-  return put(function, offset, from, bytes);
+  return put_argument(function, offset, from, bytes);
 }
 
 CUresult launch(CUfunction function) { return launch_stored(function, 1, 1, nullptr); }

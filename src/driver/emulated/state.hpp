@@ -77,8 +77,14 @@ struct WaitEvent {
   std::shared_ptr<CUevent_st> event;
   std::uint64_t ticket = 0;  ///< the record that is waited for
 };
+class GraphMemory;  ///< graph_memory.hpp: the memory of one allocation node
+struct AllocateMemory {
+  std::shared_ptr<GraphMemory> memory;
+};
+/// Frees an allocation, or the memory of an allocation node.
 struct FreeMemory {
   CUdeviceptr address = 0;
+  std::shared_ptr<GraphMemory> memory = nullptr;
 };
 struct Executable;  ///< graphs.hpp: what an executable graph does, never changed
 struct RunGraph {
@@ -87,10 +93,12 @@ struct RunGraph {
 };
 struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
-                               FreeMemory, RunGraph>;
+                               AllocateMemory, FreeMemory, RunGraph>;
 
 struct PoolShare;  ///< pools.hpp: what an allocation has of its memory pool
 struct Capture;    ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
+struct Reservations;   ///< reservations.hpp
+struct GraphMemories;  ///< graph_memory.hpp
 
 }  // namespace emulated
 
@@ -209,6 +217,9 @@ struct CUctx_st {
   std::vector<Mirror> mirrors;  ///< mirrors.hpp; guarded by `memory_mutex`
   std::mutex mirror_mutex;      ///< before all others: while a registration gets a mirror or ends
   std::atomic<bool> mirrored{false};
+  /// Memory that is not in `blocks`: of cuMemMap, of allocation nodes.
+  const std::unique_ptr<emulated::Reservations> reservations;
+  const std::shared_ptr<emulated::GraphMemories> graph_memories;
   std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 

@@ -37,8 +37,9 @@ CUresult refuse_tables() noexcept {
     return emulated::refuse(
         CUDA_ERROR_NOT_SUPPORTED,
         "cuGetExportTable: the emulated driver does not have the private tables that NVIDIA's CUDA "
-        "runtime needs; link the program with 'nvcc -cudart shared', and the runtime beside this "
-        "driver (libcudart.so.12 and .13) is used instead");
+        "runtime needs. The program or one of its libraries has that runtime linked in: start it "
+        "with LD_PRELOAD=.../ptxgen/libptxgen_static_cudart.so (beside this driver), or link it "
+        "with 'nvcc -cudart shared'");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -142,6 +143,21 @@ CUresult cuMemPrefetchAsync(CUdeviceptr address, std::size_t bytes, CUdevice dev
 
 CUresult cuMemAdvise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice device) {
   return table().mem_advise(address, bytes, advice, location_of(device));
+}
+
+/// SIZE_MAX in `failed`: the error is not that of one copy.
+CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
+                            std::size_t count, CUmemcpyAttributes* attributes,
+                            std::size_t* first_copies, std::size_t num_attributes,
+                            std::size_t* failed, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return table().memcpy_batch_async(to, from, sizes, count, attributes, first_copies,
+                                    num_attributes, stream);
+}
+CUresult cuMemcpy3DBatchAsync(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
+                              std::size_t* failed, unsigned long long flags, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return table().memcpy_3d_batch_async(count, copies, flags, stream);
 }
 
 CUresult cuGetExportTable(const void** export_table, const CUuuid* id) {

@@ -104,12 +104,13 @@ FindingText near_text(const Fault& fault, const Allocation& near) {
   const std::uint64_t end = near.start + near.bytes;
   const std::uint64_t address = fault.address;
   if (near.freed && near.holds(address)) {
-    text.message = format_text("{}, inside {}, which was freed", access, named(near));
-    text.details.emplace_back("free it after the last kernel that uses it");
+    text.message = format_text("{}, inside {}, {}", access, named(near), near.state);
+    text.details.emplace_back(near.remedy);
     add_symbol(fault, text);
     return text;
   }
-  const std::string allocation = named(near) + (near.freed ? ", which was freed" : "");
+  const std::string allocation =
+      near.freed ? format_text("{}, {}", named(near), near.state) : named(near);
   if (near.holds(address)) {
     text.message = format_text("{}, the last {} of them past the end of {}", access,
                                bytes_text(address + fault.request.bytes - end), allocation);

@@ -168,9 +168,120 @@ std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
   const std::uint64_t start = kGlobalBase + inner;
   result->start = start;
   used_ += bytes;
-  allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(after(start)),
-                      std::move(result));
+  insert(std::move(result));
   return start;
+}
+
+void AddressSpace::insert(std::unique_ptr<Allocation> allocation) {
+  const std::size_t index = after(allocation->start);
+  allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(index),
+                      std::move(allocation));
+}
+
+std::uint64_t AddressSpace::reserve(std::uint64_t bytes, std::string_view name, const Part& part,
+                                    std::uint64_t alignment) {
+  std::uint64_t start = 0;
+  {
+    const std::unique_lock lock(mutex_);
+    forgotten_.clear();
+    std::uint64_t offset = 0;
+    if (!place(bytes, alignment, offset)) {
+      throw Error(Stage::Emulate, "out-of-memory",
+                  format_text("{} of {} bytes does not fit: the addresses for device memory are {}",
+                              called(name), bytes, count_text(data_.size(), "byte")));
+    }
+    start = kGlobalBase + offset + red_zone(bytes);
+    reservations_[start] = {bytes, std::string(name)};
+  }
+  divide(start, {&part, 1});
+  return start;
+}
+
+void AddressSpace::replace(std::uint64_t start, std::uint64_t bytes,
+                           std::vector<std::unique_ptr<Allocation>> by) {
+  const auto first = allocations_.begin() + static_cast<std::ptrdiff_t>(after(start - 1));
+  const auto last = allocations_.begin() + static_cast<std::ptrdiff_t>(after(start + bytes - 1));
+  allocations_.erase(first, last);
+  for (std::unique_ptr<Allocation>& one : by) insert(std::move(one));
+  __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
+}
+
+void AddressSpace::divide(std::uint64_t reservation, std::span<const Part> parts) {
+  const std::unique_lock lock(mutex_);
+  const Reservation& range = reservations_.at(reservation);
+  std::vector<std::unique_ptr<Allocation>> entries;
+  std::uint64_t start = reservation;
+  for (const Part& part : parts) {
+    auto one = std::make_unique<Allocation>();
+    one->start = start;
+    one->bytes = part.bytes;
+    one->name = range.name;
+    one->read_only = part.read_only;
+    one->freed = !part.live;
+    if (!part.live) {
+      one->state = part.state;
+      one->remedy = part.remedy;
+    } else if (const std::uint64_t offset = start - kGlobalBase;
+               !data_.commit(offset, part.bytes) ||
+               !written_.commit(offset / 8, part.bytes / 8 + 16)) {
+      out_of_memory(part.bytes, range.name);
+    }
+    start += part.bytes;
+    entries.push_back(std::move(one));
+  }
+  replace(reservation, range.bytes, std::move(entries));
+}
+
+void AddressSpace::end_reservation(std::uint64_t reservation) {
+  const std::unique_lock lock(mutex_);
+  const auto found = reservations_.find(reservation);
+  auto freed = std::make_unique<Allocation>();
+  freed->start = reservation;
+  freed->bytes = found->second.bytes;
+  freed->name = found->second.name;
+  freed->freed = true;
+  std::vector<std::unique_ptr<Allocation>> entries;
+  entries.push_back(std::move(freed));
+  replace(reservation, found->second.bytes, std::move(entries));
+  discard(reservation, found->second.bytes);
+  reservations_.erase(found);
+  quarantine_.push_back(reservation);
+}
+
+void AddressSpace::claim(std::uint64_t bytes, std::string_view name) {
+  const std::unique_lock lock(mutex_);
+  if (bytes > gpu_.memory_bytes - used_) out_of_memory(bytes, name);
+  used_ += bytes;
+}
+
+void AddressSpace::unclaim(std::uint64_t bytes) noexcept {
+  const std::unique_lock lock(mutex_);
+  used_ -= bytes;
+}
+
+void AddressSpace::discard(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t offset = address - kGlobalBase;
+  const std::uint64_t size = rounded_up(bytes, kAllocationAlignment);
+  data_.reset(offset, size);
+  written_.reset(offset / 8, size / 8);
+}
+
+Pages AddressSpace::make_pages(std::uint64_t bytes) {
+  Pages pages{SharedPages::make(bytes), SharedPages::make(bytes / 8)};
+  return pages.data && pages.written ? std::move(pages) : Pages{};
+}
+
+bool AddressSpace::show(std::uint64_t address, std::uint64_t bytes, const Pages& pages) {
+  const std::uint64_t offset = address - kGlobalBase;
+  if (!data_.show(offset, bytes, pages.data)) return false;
+  if (written_.show(offset / 8, bytes / 8, pages.written)) return true;
+  static_cast<void>(data_.hide(offset, bytes, true));
+  return false;
+}
+
+bool AddressSpace::hide(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t offset = address - kGlobalBase;
+  return written_.hide(offset / 8, bytes / 8, false) && data_.hide(offset, bytes, true);
 }
 
 void AddressSpace::free(std::uint64_t address) {
@@ -279,7 +390,7 @@ const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t byte
   }
   std::string reason = "is outside of all allocations";
   if (allocation != nullptr && allocation->freed) {
-    reason = format_text("is in {}, which was freed", called(allocation->name));
+    reason = format_text("is in {}, {}", called(allocation->name), allocation->state);
   } else if (allocation != nullptr) {
     reason =
         format_text("goes {} past the end of {} ({})",

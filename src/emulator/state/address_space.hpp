@@ -35,8 +35,27 @@ struct Allocation {
   std::string name;  ///< for findings, may be empty
   AllocationKind kind = AllocationKind::Buffer;
   bool read_only = false;
-  bool freed = false;
+  bool freed = false;  ///< no access; also the parts of a reservation without memory
+  // For findings about an access while it is freed.
+  std::string_view state = "which was freed";
+  std::string_view remedy = "free it after the last kernel that uses it";
   [[nodiscard]] bool holds(std::uint64_t address) const noexcept { return address - start < bytes; }
+};
+
+/// A part of a reservation: with memory, or without and why.
+struct Part {
+  std::uint64_t bytes = 0;
+  bool live = false;
+  bool read_only = false;
+  // As in Allocation, if not live; of static storage.
+  std::string_view state;
+  std::string_view remedy;
+};
+
+/// Memory without an address (`AddressSpace::show`), and which of its bytes were written.
+struct Pages {
+  SharedPages data;
+  SharedPages written;
 };
 
 /// All device memory is one reservation of addresses: a host address is a device address plus a
@@ -45,7 +64,7 @@ struct Allocation {
 ///
 /// Thread safety: `allocate` with AllocationKind::Heap, `free`, `find` and `nearest` from any
 /// thread; everything else as emulator::Device. The result of `find` is valid until the next
-/// `allocate` of another kind.
+/// `allocate` of another kind, or `divide`.
 class AddressSpace {
  public:
   /// Throws `Error` (Stage::Emulate, code "out-of-memory") if the system gives no address space.
@@ -69,6 +88,27 @@ class AddressSpace {
   void free(std::uint64_t address);
   /// As Device::protect.
   void protect(std::uint64_t address);
+
+  /// Addresses for memory that comes and goes; at first one part, which is not live. Throws as
+  /// `allocate`.
+  [[nodiscard]] std::uint64_t reserve(std::uint64_t bytes, std::string_view name, const Part& part,
+                                      std::uint64_t alignment);
+  /// Divides a reservation into parts, from its start to its end. Its bytes keep their values.
+  void divide(std::uint64_t reservation, std::span<const Part> parts);
+  /// Gives the addresses back. It must show no pages.
+  void end_reservation(std::uint64_t reservation);
+  /// Counts the memory of reservations as used; throws as `allocate` if the GPU has no more.
+  void claim(std::uint64_t bytes, std::string_view name);
+  void unclaim(std::uint64_t bytes) noexcept;
+  /// Makes bytes of a reservation uninitialised again and gives their memory back.
+  void discard(std::uint64_t address, std::uint64_t bytes);
+  /// Pages for `show`; empty if the system does not provide them. `bytes`: a multiple of
+  /// kPageBytes.
+  [[nodiscard]] static Pages make_pages(std::uint64_t bytes);
+  /// Bytes of a reservation, multiples of kPageBytes, are those of `pages` until `hide`. False if
+  /// the system refuses.
+  [[nodiscard]] bool show(std::uint64_t address, std::uint64_t bytes, const Pages& pages);
+  [[nodiscard]] bool hide(std::uint64_t address, std::uint64_t bytes);
 
   /// The allocation, live or freed, that holds an address, or nullptr.
   [[nodiscard]] const Allocation* find(std::uint64_t address) const;
@@ -129,6 +169,9 @@ class AddressSpace {
   [[nodiscard]] bool place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
   void note_written(std::uint64_t address, std::uint64_t bytes);
+  void insert(std::unique_ptr<Allocation> allocation);
+  void replace(std::uint64_t start, std::uint64_t bytes,
+               std::vector<std::unique_ptr<Allocation>> by);
   void recycle_oldest();
   [[nodiscard]] std::size_t after(std::uint64_t address) const noexcept;
   [[noreturn]] void out_of_memory(std::uint64_t bytes, std::string_view name) const;
@@ -147,6 +190,11 @@ class AddressSpace {
   std::deque<std::uint64_t> quarantine_;                  ///< starts, oldest first
   std::map<std::uint64_t, std::uint64_t> free_;           ///< offset -> bytes, of recycled blocks
   std::vector<std::unique_ptr<Allocation>> forgotten_;    ///< recycled, but may still be referenced
+  struct Reservation {
+    std::uint64_t bytes = 0;
+    std::string name;
+  };
+  std::map<std::uint64_t, Reservation> reservations_;  ///< by start
 };
 
 }  // namespace ptxgen::inline v0::emulator

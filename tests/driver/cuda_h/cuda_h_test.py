@@ -47,10 +47,15 @@ def without_comments(text):
 
 def members(body, prefix=""):
     """Names of the members of a structure, those of structures without a name inside it too."""
-    while nested := re.search(r"(?:struct|union)\s*\{([^{}]*)\}\s*(\w+)\s*;", body):
-        yield from members(nested.group(1), f"{prefix}{nested.group(2)}.")
-        yield prefix + nested.group(2), False
-        body = body[:nested.start()] + body[nested.end():]
+    while nested := re.search(r"(?:struct|union)\s*\{", body):
+        end, depth = nested.end(), 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(body[end], 0)
+            end += 1
+        name = re.match(r"\s*(\w+)\s*;", body[end:])
+        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
+        yield prefix + name.group(1), False
+        body = body[:nested.start()] + body[end + name.end():]
     for statement in filter(None, (part.strip() for part in body.split(";"))):
         pointer = re.search(r"\(\*(\w+)\)\(", statement)
         names = [pointer.group(1)] if pointer else [

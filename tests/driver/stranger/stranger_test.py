@@ -7,12 +7,14 @@ part `threads`  the same built for per-thread default streams
 part `images`   fat binaries and cubins made by nvcc
 part `python`   stranger.py, which needs no toolkit
 part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
+part `static`   static_runtime.c, whose calls libptxgen_static_cudart.so leads to our runtime
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
 part `strict`   strict.py with and without PTXGEN_STRICT
 
 Exit status 77 and a line SKIP where the toolkit or a C compiler is missing."""
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,8 +22,8 @@ import sys
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["c", "threads", "images", "python", "runtime", "settings",
-                                       "strict"])
+parser.add_argument("part", choices=["c", "threads", "images", "python", "runtime", "static",
+                                       "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
 options = parser.parse_args()
@@ -70,12 +72,14 @@ def toolkit():
     skip("no cuda.h found (install a CUDA toolkit, or set CUDA_HOME)")
 
 
-def build(name, folder_of_libcuda, *flags):
+def c_compiler():
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    if compiler is None:
-        skip("no C compiler found")
+    return compiler or skip("no C compiler found")
+
+
+def build(name, folder_of_libcuda, *flags):
     program = work / name
-    run(compiler, "-std=c99", "-O1", "-g", "-Wall", "-Wextra", *flags, "-isystem",
+    run(c_compiler(), "-std=c99", "-O1", "-g", "-Wall", "-Wextra", *flags, "-isystem",
         toolkit() / "include", here / "stranger.c", "-o", program, "-L", folder_of_libcuda,
         "-lcuda", "-lpthread")
     needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", program).stdout)
@@ -160,6 +164,39 @@ def part_runtime():
             check(words in done.stderr, f"{words!r} is not in the log:\n{done.stderr}")
 
 
+def part_static():
+    def built(name, *flags):
+        program = work / name
+        # Aligned as optimised code is, but with its calls.
+        run(c_compiler(), "-O0", "-falign-functions=16", *flags, here / "static_runtime.c", "-o",
+            program)
+        return program
+
+    def preloaded(program, *lines, log=""):
+        done = on_standin(program, LD_PRELOAD="libptxgen_static_cudart.so")
+        print(f"{program.name}: {done.stdout}{done.stderr}", end="")
+        check(done.stdout.splitlines() == [*lines], f"{program.name}: expected {lines}")
+        check(log in done.stderr and bool(log) == bool(done.stderr),
+              f"{program.name}: expected {log!r} in the log:\n{done.stderr}")
+
+    ipc = "cudaIpcCloseMemHandle: the emulated CUDA runtime has no such function"
+    own = "registered with the program's own runtime"
+    preloaded(built("static_12", "-DMAJOR=12"), "0 12090 7 cudaErrorNotSupported", "not own",
+              "not own", log=ipc)
+    preloaded(built("static_13", "-DMAJOR=13"), "0 13000 7 cudaErrorNotSupported", log=ipc)
+    preloaded(built("static_11", "-DMAJOR=11"), own, "-1 -1 7 own", "own",
+              log="static_11: its static CUDA runtime is older than CUDA 12; build it with")
+    preloaded(built("static_short", "-DMAJOR=13", "-DSHORT"), own, "-1 -1 7 own",
+              log="static_short: cudaDeviceReset is too short (1 of 14 bytes)" if
+              platform.machine() == "x86_64" else "cudaDeviceReset is too short")
+    # A program without a runtime, and one of the shared runtime.
+    done = on_standin("/bin/echo", "quiet", LD_PRELOAD="libptxgen_static_cudart.so")
+    check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
+    done = on_standin(sys.executable, here / "runtime.py", "13",
+                      LD_PRELOAD="libptxgen_static_cudart.so")
+    check(done.stdout.endswith("passed\n"), "runtime.py does not finish")
+
+
 SMALL = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -213,4 +250,4 @@ def part_strict():
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
- "runtime": part_runtime, "settings": part_settings, "strict": part_strict}[options.part]()
+ "runtime": part_runtime, "static": part_static, "settings": part_settings, "strict": part_strict}[options.part]()
