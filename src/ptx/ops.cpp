@@ -341,6 +341,8 @@ class Decoder {
         {"q", ElementCount::QuarterColumns},
         {"t", ElementCount::Dimensions},
         {"f", ElementCount::Offsets},
+        {"g", ElementCount::Coordinates},
+        {"i", ElementCount::Gradient},
     };
     for (const auto& [letter, value] : kCounts) {
       if (count != letter) continue;
