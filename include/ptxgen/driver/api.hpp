@@ -34,6 +34,7 @@ struct CUgraphExec_st;
 struct CUgraphDeviceUpdatableNode_st;
 struct CUlinkState_st;
 struct CUarray_st;
+struct CUmipmappedArray_st;
 struct CUlogsCallbackEntry_st;
 struct CUmemPoolHandle_st;
 struct CUlib_st;
@@ -50,6 +51,9 @@ using CUgraphExec = CUgraphExec_st*;
 using CUgraphDeviceNode = CUgraphDeviceUpdatableNode_st*;
 using CUlinkState = CUlinkState_st*;
 using CUarray = CUarray_st*;
+using CUmipmappedArray = CUmipmappedArray_st*;
+using CUtexObject = unsigned long long;
+using CUsurfObject = unsigned long long;
 using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
 using CUmemoryPool = CUmemPoolHandle_st*;
 using CUlibrary = CUlib_st*;
@@ -327,6 +331,99 @@ struct CUDA_MEMCPY3D {
   void* reserved1;
   std::size_t dstPitch, dstHeight;
   std::size_t WidthInBytes, Height, Depth;
+};
+
+enum CUarray_format : int {
+  CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+  CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+  CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+  CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+  CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+  CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+  CU_AD_FORMAT_HALF = 0x10,
+  CU_AD_FORMAT_FLOAT = 0x20,
+};
+enum CUresourcetype : int {
+  CU_RESOURCE_TYPE_ARRAY = 0,
+  CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1,
+  CU_RESOURCE_TYPE_LINEAR = 2,
+  CU_RESOURCE_TYPE_PITCH2D = 3,
+};
+enum CUaddress_mode : int {
+  CU_TR_ADDRESS_MODE_WRAP = 0,
+  CU_TR_ADDRESS_MODE_CLAMP = 1,
+  CU_TR_ADDRESS_MODE_MIRROR = 2,
+  CU_TR_ADDRESS_MODE_BORDER = 3,
+};
+enum CUfilter_mode : int {
+  CU_TR_FILTER_MODE_POINT = 0,
+  CU_TR_FILTER_MODE_LINEAR = 1,
+};
+enum CUresourceViewFormat : int { CU_RES_VIEW_FORMAT_NONE = 0 };
+/// Flags of arrays and textures: CUDA_ARRAY3D_LAYERED and so on, CU_TRSF_READ_AS_INTEGER and so on.
+inline constexpr unsigned kArrayLayered = 0x01;
+inline constexpr unsigned kArraySurface = 0x02;
+inline constexpr unsigned kArrayCubemap = 0x04;
+inline constexpr unsigned kArrayGather = 0x08;
+inline constexpr unsigned kTextureAsInteger = 0x01;
+inline constexpr unsigned kTextureNormalized = 0x02;
+inline constexpr unsigned kTextureSrgb = 0x10;
+inline constexpr unsigned kTextureNoTrilinear = 0x20;
+inline constexpr unsigned kTextureSeamless = 0x40;
+
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width, Height;
+  CUarray_format Format;
+  unsigned NumChannels;
+};
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width, Height, Depth;
+  CUarray_format Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+struct CUDA_RESOURCE_DESC {
+  CUresourcetype resType;
+  union {
+    struct {
+      CUarray hArray;
+    } array;
+    struct {
+      CUmipmappedArray hMipmappedArray;
+    } mipmap;
+    struct {
+      CUdeviceptr devPtr;
+      CUarray_format format;
+      unsigned numChannels;
+      std::size_t sizeInBytes;
+    } linear;
+    struct {
+      CUdeviceptr devPtr;
+      CUarray_format format;
+      unsigned numChannels;
+      std::size_t width, height, pitchInBytes;
+    } pitch2D;
+    struct {
+      int reserved[32];
+    } reserved;
+  } res;
+  unsigned flags;
+};
+struct CUDA_TEXTURE_DESC {
+  CUaddress_mode addressMode[3];
+  CUfilter_mode filterMode;
+  unsigned flags;
+  unsigned maxAnisotropy;
+  CUfilter_mode mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  float borderColor[4];
+  int reserved[12];
+};
+struct CUDA_RESOURCE_VIEW_DESC {
+  CUresourceViewFormat format;
+  std::size_t width, height, depth;
+  unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+  unsigned reserved[16];
 };
 
 enum CUstreamCaptureMode : int {

@@ -25,8 +25,7 @@ namespace ptxgen::inline v0::driver::emulated {
 /// Checks the device ranges of a copy or a fill at the call.
 [[nodiscard]] CUresult check_copy(CUctx_st& context, const char* call, Copy& copy);
 [[nodiscard]] CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill);
-/// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent,
-/// NOT_SUPPORTED for arrays.
+/// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent.
 [[nodiscard]] CUresult copy_from(const CUDA_MEMCPY3D& parameters, Copy& copy);
 
 }  // namespace ptxgen::inline v0::driver::emulated
