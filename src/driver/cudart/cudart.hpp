@@ -97,6 +97,11 @@ cudaError_t driver_call(CUresult (*driver)(Parameters...), Arguments... argument
 [[nodiscard]] cudaError_t copy_of(const char* call, void* to, const void* from, std::size_t bytes,
                                   cudaMemcpyKind kind, CUDA_MEMCPY3D& converted);
 
+// arrays.cpp ------------------------------------------------------------------------------------
+
+/// The channels of an array's elements.
+[[nodiscard]] cudaError_t channels_of(CUarray array, cudaChannelFormatDesc& desc);
+
 /// One function per row of functions.def and functions_1x.def.
 namespace entries {
 #define PTXGEN_CUDART_FUNCTION(symbol, parameters, arguments) cudaError_t symbol parameters;

@@ -47,10 +47,15 @@ def without_comments(text):
 
 def members(body, prefix=""):
     """Names of the members of a structure, those of structures without a name inside it too."""
-    while nested := re.search(r"(?:struct|union)\s*\{([^{}]*)\}\s*(\w+)\s*;", body):
-        yield from members(nested.group(1), f"{prefix}{nested.group(2)}.")
-        yield prefix + nested.group(2), False
-        body = body[:nested.start()] + body[nested.end():]
+    while nested := re.search(r"(?:struct|union)\s*\{", body):
+        end, depth = nested.end(), 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(body[end], 0)
+            end += 1
+        name = re.match(r"\s*(\w+)\s*;", body[end:])
+        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
+        yield prefix + name.group(1), False
+        body = body[:nested.start()] + body[end + name.end():]
     for statement in filter(None, (part.strip() for part in body.split(";"))):
         pointer = re.search(r"\(\*(\w+)\)\(", statement)
         names = [pointer.group(1)] if pointer else [
@@ -107,6 +112,15 @@ MACROS = {
     "kMemHostAllocWriteCombined": "CU_MEMHOSTALLOC_WRITECOMBINED",
     "kJitTargetAccelerated": "CU_COMPUTE_ACCELERATED_TARGET_BASE",
     "kJitTargetFamily": "CU_COMPUTE_FAMILY_TARGET_BASE",
+    "kArrayLayered": "CUDA_ARRAY3D_LAYERED",
+    "kArraySurface": "CUDA_ARRAY3D_SURFACE_LDST",
+    "kArrayCubemap": "CUDA_ARRAY3D_CUBEMAP",
+    "kArrayGather": "CUDA_ARRAY3D_TEXTURE_GATHER",
+    "kTextureAsInteger": "CU_TRSF_READ_AS_INTEGER",
+    "kTextureNormalized": "CU_TRSF_NORMALIZED_COORDINATES",
+    "kTextureSrgb": "CU_TRSF_SRGB",
+    "kTextureNoTrilinear": "CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION",
+    "kTextureSeamless": "CU_TRSF_SEAMLESS_CUBEMAP",
 }
 for name in constants:
     if name not in MACROS:
