@@ -231,7 +231,7 @@ TEST_CASE("textures and surfaces: what is refused, and what to do") {
     return gpu.log();
   };
   CHECK(gpu.api.surf_object_create(&object, &resource) == CUDA_ERROR_INVALID_VALUE);
-  CHECK_THAT(gpu.log(), Contains("cuSurfObjectCreate: array 1 was made without "
+  CHECK_THAT(gpu.log(), Contains("cuSurfObjectCreate: array 1 was created without "
                                  "CUDA_ARRAY3D_SURFACE_LDST (cudaArraySurfaceLoadStore)"));
   const CUDA_RESOURCE_VIEW_DESC view{};
   CHECK_THAT(refused(CUDA_ERROR_NOT_SUPPORTED, &view),

@@ -134,10 +134,10 @@ float reference(const std::vector<float>& values, const std::array<std::uint32_t
   std::array<double, 3> place{};
   for (unsigned i = 0; i < dimensions; ++i) {
     double x = at[i];
-    const double whole = std::floor(x);
-    if (sampler.normalized && sampler.address[i] == AddressMode::Wrap) x -= whole;
+    const double lower = std::floor(x);
+    if (sampler.normalized && sampler.address[i] == AddressMode::Wrap) x -= lower;
     if (sampler.normalized && sampler.address[i] == AddressMode::Mirror) {
-      x = std::fmod(std::fabs(whole), 2) == 1 ? 1 - (x - whole) : x - whole;
+      x = std::fmod(std::fabs(lower), 2) == 1 ? 1 - (x - lower) : x - lower;
     }
     place[i] = sampler.normalized ? x * size[i] : x;
   }
@@ -152,7 +152,8 @@ float reference(const std::vector<float>& values, const std::array<std::uint32_t
       if (mode == AddressMode::Clamp) index[i] = index[i] < 0 ? 0 : n - 1;
       if (mode == AddressMode::Wrap) index[i] = ((index[i] % n) + n) % n;
       // One step outside is all that remains after mirroring the coordinate.
-      if (mode == AddressMode::Mirror) index[i] = index[i] < 0 ? -1 - index[i] : 2 * n - 1 - index[i];
+      if (mode == AddressMode::Mirror)
+        index[i] = index[i] < 0 ? -1 - index[i] : 2 * n - 1 - index[i];
     }
     return values[static_cast<std::size_t>((index[2] * size[1] + index[1]) * size[0] + index[0])];
   };
@@ -183,16 +184,16 @@ TEST_CASE("texture: the nearest element in every address mode") {
   };
   // Four elements.
   const Row rows[] = {
-      {AddressMode::Clamp, false, 0.0f, 0},    {AddressMode::Clamp, false, 2.999f, 2},
-      {AddressMode::Clamp, false, -5.0f, 0},   {AddressMode::Clamp, false, 4.0f, 3},
-      {AddressMode::Clamp, false, 1e30f, 3},   {AddressMode::Clamp, false, NAN, 0},
+      {AddressMode::Clamp, false, 0.0f, 0},       {AddressMode::Clamp, false, 2.999f, 2},
+      {AddressMode::Clamp, false, -5.0f, 0},      {AddressMode::Clamp, false, 4.0f, 3},
+      {AddressMode::Clamp, false, 1e30f, 3},      {AddressMode::Clamp, false, NAN, 0},
       {AddressMode::Border, false, -0.01f, kOut}, {AddressMode::Border, false, 4.0f, kOut},
-      {AddressMode::Border, false, 3.99f, 3},  {AddressMode::Wrap, false, 5.0f, 3},
-      {AddressMode::Mirror, false, -1.0f, 0},  {AddressMode::Clamp, true, 0.5f, 2},
-      {AddressMode::Wrap, true, 1.25f, 1},     {AddressMode::Wrap, true, -0.25f, 3},
-      {AddressMode::Wrap, true, 7.0f, 0},      {AddressMode::Mirror, true, 1.25f, 3},
-      {AddressMode::Mirror, true, -0.25f, 1},  {AddressMode::Mirror, true, 2.25f, 1},
-      {AddressMode::Mirror, true, 1.0f, 3},    {AddressMode::Border, true, 1.0f, kOut},
+      {AddressMode::Border, false, 3.99f, 3},     {AddressMode::Wrap, false, 5.0f, 3},
+      {AddressMode::Mirror, false, -1.0f, 0},     {AddressMode::Clamp, true, 0.5f, 2},
+      {AddressMode::Wrap, true, 1.25f, 1},        {AddressMode::Wrap, true, -0.25f, 3},
+      {AddressMode::Wrap, true, 7.0f, 0},         {AddressMode::Mirror, true, 1.25f, 3},
+      {AddressMode::Mirror, true, -0.25f, 1},     {AddressMode::Mirror, true, 2.25f, 1},
+      {AddressMode::Mirror, true, 1.0f, 3},       {AddressMode::Border, true, 1.0f, kOut},
       {AddressMode::Border, true, -0.001f, kOut}, {AddressMode::Wrap, true, INFINITY, 0},
   };
   for (const Row& row : rows) {
@@ -333,9 +334,9 @@ TEST_CASE("texture: integer coordinates, results of f16, sinks and residency") {
   CHECK(out[1][0] == 10);
   CHECK(out[2][0] == 40);
   sampler.as_integer = false;
-  out = images.clean(
-      "tex.1d.v4.f16.s32 {%h1, %h2, %h3, %h4}, [%rd1, {%r1}];\ncvt.u32.u16 %r11, %h1;",
-      images.texture(sampler), {Words{1}});
+  out =
+      images.clean("tex.1d.v4.f16.s32 {%h1, %h2, %h3, %h4}, [%rd1, {%r1}];\ncvt.u32.u16 %r11, %h1;",
+                   images.texture(sampler), {Words{1}});
   CHECK(out[0][0] == float_to_f16(20.0f / 255));
   images.texels.linear = true;
   sampler.address.fill(AddressMode::Border);
@@ -351,9 +352,9 @@ TEST_CASE("texture: tld4 gives a component of the four elements of a filter") {
   Images images(values, 2, 4, 3);
   const std::uint64_t texture = images.texture(sampler_of(AddressMode::Clamp, false, false));
   // Around (2, 1): columns 1 and 2, rows 0 and 1; element (x, y) has 2 (4 y + x) + channel.
-  const std::vector<Four> out = images.clean(
-      "tld4.g.2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2}];", texture,
-      {floats(2, 1)});
+  const std::vector<Four> out =
+      images.clean("tld4.g.2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2}];", texture,
+                   {floats(2, 1)});
   CHECK(real(out[0][0]) == 11);
   CHECK(real(out[0][1]) == 13);
   CHECK(real(out[0][2]) == 5);

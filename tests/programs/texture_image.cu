@@ -1,4 +1,4 @@
-// tests/programs/texture_image.cu - an image rotated through a filtered texture, in 8 bits and float
+// tests/programs/texture_image.cu - an image rotated through a filtered texture
 #include <cmath>
 #include <vector>
 

@@ -314,10 +314,9 @@ TEST_CASE("an instruction outside the op table stays as written") {
   CHECK(printed("@!%p1 tex.cube.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];") ==
         "@!%p1 tex.cube.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];");
   // A sampler of its own, a coordinate without braces, an offset.
-  for (const std::string_view text :
-       {"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [t,s,{%f3,%f4}];",
-        "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1,%r1];",
-        "tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1,{%f1}], {1};"}) {
+  for (const std::string_view text : {"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [t,s,{%f3,%f4}];",
+                                      "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1,%r1];",
+                                      "tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1,{%f1}], {1};"}) {
     CHECK(printed(text) == text);
   }
   CHECK(printed("zork \"a;b  c\" ;") == "zork \"a;b  c\";");

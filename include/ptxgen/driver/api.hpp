@@ -371,17 +371,20 @@ inline constexpr unsigned kTextureSrgb = 0x10;
 inline constexpr unsigned kTextureNoTrilinear = 0x20;
 inline constexpr unsigned kTextureSeamless = 0x40;
 
+/// Sizes (elements) and format of an array; height 0: 1D.
 struct CUDA_ARRAY_DESCRIPTOR {
   std::size_t Width, Height;
   CUarray_format Format;
   unsigned NumChannels;
 };
+/// The same with depth or layers, and flags (`kArrayLayered` and so on).
 struct CUDA_ARRAY3D_DESCRIPTOR {
   std::size_t Width, Height, Depth;
   CUarray_format Format;
   unsigned NumChannels;
   unsigned Flags;
 };
+/// The memory of a texture or surface object.
 struct CUDA_RESOURCE_DESC {
   CUresourcetype resType;
   union {
@@ -409,6 +412,7 @@ struct CUDA_RESOURCE_DESC {
   } res;
   unsigned flags;
 };
+/// How a texture object is addressed, filtered and converted.
 struct CUDA_TEXTURE_DESC {
   CUaddress_mode addressMode[3];
   CUfilter_mode filterMode;
@@ -419,6 +423,7 @@ struct CUDA_TEXTURE_DESC {
   float borderColor[4];
   int reserved[12];
 };
+/// Another view of the memory of a texture object.
 struct CUDA_RESOURCE_VIEW_DESC {
   CUresourceViewFormat format;
   std::size_t width, height, depth;

@@ -61,8 +61,7 @@ cudaError_t make_array(const char* call, CUarray* array, const cudaChannelFormat
   if (array == nullptr || desc == nullptr) return cudaErrorInvalidValue;
   if (const cudaError_t error = enter()) return error;
   CUDA_ARRAY3D_DESCRIPTOR descriptor{};
-  if (const cudaError_t error =
-          format_of(call, *desc, descriptor.Format, descriptor.NumChannels)) {
+  if (const cudaError_t error = format_of(call, *desc, descriptor.Format, descriptor.NumChannels)) {
     return error;
   }
   descriptor.Width = extent.width;
@@ -86,9 +85,8 @@ cudaError_t copy_array_rows(const char* call, cudaMemcpy3DParms copy, bool now,
   copy.dstPos.x = copy.srcPos.x = 0;
   CUDA_MEMCPY3D converted{};
   if (const cudaError_t error = copy_of(call, copy, converted)) return error;
-  if (copy.extent.height > 1 &&
-      ((copy.dstArray == nullptr && converted.dstPitch < width) ||
-       (copy.srcArray == nullptr && converted.srcPitch < width))) {
+  if (copy.extent.height > 1 && ((copy.dstArray == nullptr && converted.dstPitch < width) ||
+                                 (copy.srcArray == nullptr && converted.srcPitch < width))) {
     return cudaErrorInvalidPitchValue;
   }
   converted.WidthInBytes = width;
@@ -138,9 +136,9 @@ cudaError_t copy_adjacent(const CUarray_st* array, std::size_t x, std::size_t y,
   std::size_t done = 0;
   while (done < bytes) {
     const std::size_t left = bytes - done;
-    const bool whole = x == 0 && left >= row;
-    const std::size_t width = whole ? row : left < row - x ? left : row - x;
-    const std::size_t rows = whole ? left / row : 1;
+    const bool full = x == 0 && left >= row;
+    const std::size_t width = full ? row : left < row - x ? left : row - x;
+    const std::size_t rows = full ? left / row : 1;
     if (const cudaError_t error = copy(cudaPos{x, y, 0}, done, width, rows)) return error;
     done += width * rows;
     y += rows;
@@ -203,24 +201,24 @@ cudaError_t resource_of(const char* call, const cudaResourceDesc& from, CUDA_RES
 
 /// Writes only what CUDA 12 has too.
 void give_resource(const CUDA_RESOURCE_DESC& from, cudaResourceDesc* to) {
-  cudaResourceDesc made{};
-  made.resType = static_cast<cudaResourceType>(from.resType);
-  if (from.resType == CU_RESOURCE_TYPE_ARRAY) made.res.array.array = from.res.array.hArray;
+  cudaResourceDesc filled{};
+  filled.resType = static_cast<cudaResourceType>(from.resType);
+  if (from.resType == CU_RESOURCE_TYPE_ARRAY) filled.res.array.array = from.res.array.hArray;
   if (from.resType == CU_RESOURCE_TYPE_LINEAR) {
     const auto& linear = from.res.linear;
-    made.res.linear.devPtr = pointer_to(linear.devPtr);
-    made.res.linear.desc = desc_of(linear.format, linear.numChannels);
-    made.res.linear.sizeInBytes = linear.sizeInBytes;
+    filled.res.linear.devPtr = pointer_to(linear.devPtr);
+    filled.res.linear.desc = desc_of(linear.format, linear.numChannels);
+    filled.res.linear.sizeInBytes = linear.sizeInBytes;
   }
   if (from.resType == CU_RESOURCE_TYPE_PITCH2D) {
     const auto& rows = from.res.pitch2D;
-    made.res.pitch2D.devPtr = pointer_to(rows.devPtr);
-    made.res.pitch2D.desc = desc_of(rows.format, rows.numChannels);
-    made.res.pitch2D.width = rows.width;
-    made.res.pitch2D.height = rows.height;
-    made.res.pitch2D.pitchInBytes = rows.pitchInBytes;
+    filled.res.pitch2D.devPtr = pointer_to(rows.devPtr);
+    filled.res.pitch2D.desc = desc_of(rows.format, rows.numChannels);
+    filled.res.pitch2D.width = rows.width;
+    filled.res.pitch2D.height = rows.height;
+    filled.res.pitch2D.pitchInBytes = rows.pitchInBytes;
   }
-  std::memcpy(static_cast<void*>(to), &made, kResourceBytes12);
+  std::memcpy(static_cast<void*>(to), &filled, kResourceBytes12);
 }
 
 CUDA_TEXTURE_DESC texture_of(const cudaTextureDesc& from) {
@@ -327,9 +325,8 @@ cudaError_t cudaMemcpy2DFromArrayAsync(void* to, std::size_t pitch, const CUarra
                     height, kind, false, stream);
 }
 cudaError_t cudaMemcpy2DArrayToArray(CUarray to, std::size_t to_x, std::size_t to_y,
-                                     const CUarray_st* from, std::size_t from_x,
-                                     std::size_t from_y, std::size_t width, std::size_t height,
-                                     cudaMemcpyKind kind) {
+                                     const CUarray_st* from, std::size_t from_x, std::size_t from_y,
+                                     std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   cudaMemcpy3DParms copy{};
   copy.srcArray = changeable(from);
@@ -352,9 +349,8 @@ cudaError_t cudaMemcpyFromArray(void* to, const CUarray_st* from, std::size_t x,
                                 std::size_t bytes, cudaMemcpyKind kind) {
   return adjacent_from_array("cudaMemcpyFromArray", to, from, x, y, bytes, kind, true, nullptr);
 }
-cudaError_t cudaMemcpyFromArrayAsync(void* to, const CUarray_st* from, std::size_t x,
-                                     std::size_t y, std::size_t bytes, cudaMemcpyKind kind,
-                                     cudaStream_t stream) {
+cudaError_t cudaMemcpyFromArrayAsync(void* to, const CUarray_st* from, std::size_t x, std::size_t y,
+                                     std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return adjacent_from_array("cudaMemcpyFromArrayAsync", to, from, x, y, bytes, kind, false,
                              stream);
 }
@@ -393,8 +389,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* texture, cudaTextur
   *texture = texture_of(from);
   return cudaSuccess;
 }
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object,
-                                    const cudaResourceDesc* resource) {
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource) {
   if (object == nullptr || resource == nullptr) return cudaErrorInvalidValue;
   CUDA_RESOURCE_DESC from{};
   if (const cudaError_t error = enter()) return error;

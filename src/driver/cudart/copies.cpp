@@ -77,8 +77,7 @@ cudaError_t types_of(const char* call, const cudaMemcpy3DParms& copy, CUmemoryty
     return refuse(cudaErrorInvalidMemcpyDirection,
                   format_text("{}: the direction of the copy calls an array host memory", call));
   }
-  return types_of(call, to_memory, from_memory, copy.kind,
-                  copy.dstArray != nullptr ? ignored : to,
+  return types_of(call, to_memory, from_memory, copy.kind, copy.dstArray != nullptr ? ignored : to,
                   copy.srcArray != nullptr ? ignored : from);
 }
 

@@ -95,9 +95,9 @@ CUresult make_array(const char* call, CUarray* out, const CUDA_ARRAY3D_DESCRIPTO
       const std::lock_guard lock(context->mutex);
       array->name = format_text("array {}", ++context->arrays_made);
       constexpr std::uint64_t kAlignment = 512;  ///< CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT
-      texels.address = context->memory.space().allocate(texels.slice * array->slices(), array->name,
-                                                        emulator::AllocationKind::Buffer,
-                                                        kAlignment);
+      texels.address =
+          context->memory.space().allocate(texels.slice * array->slices(), array->name,
+                                           emulator::AllocationKind::Buffer, kAlignment);
     }
     enroll(array);
     *out = array.get();
@@ -200,9 +200,9 @@ namespace entries {
 
 CUresult array_create(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* descriptor) {
   if (array == nullptr || descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return make_array("cuArrayCreate", array,
-                    {descriptor->Width, descriptor->Height, 0, descriptor->Format,
-                     descriptor->NumChannels, 0});
+  return make_array(
+      "cuArrayCreate", array,
+      {descriptor->Width, descriptor->Height, 0, descriptor->Format, descriptor->NumChannels, 0});
 }
 
 CUresult array_3d_create(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* descriptor) {

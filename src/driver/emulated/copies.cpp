@@ -132,9 +132,8 @@ CUresult begin(const Side& side, const Copy& copy, Place& place, std::uint64_t& 
       place = {CU_MEMORYTYPE_UNIFIED, side.device_memory};
       break;
     case CU_MEMORYTYPE_ARRAY:
-      return array_side(side.array,
-                        {side.x, side.y, side.z, copy.width, copy.height, copy.depth}, place, pitch,
-                        slice_rows);
+      return array_side(side.array, {side.x, side.y, side.z, copy.width, copy.height, copy.depth},
+                        place, pitch, slice_rows);
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -252,8 +251,8 @@ CUresult copy_from(const CUDA_MEMCPY3D& from, Copy& copy) {
   copy.to_height = from.dstHeight != 0 ? from.dstHeight : from.dstY + from.Height;
   copy.from_height = from.srcHeight != 0 ? from.srcHeight : from.srcY + from.Height;
   if (from.srcLOD != 0 || from.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  const Side to{from.dstMemoryType, from.dstHost,     from.dstDevice, from.dstArray,
-                from.dstXInBytes,   from.dstY,        from.dstZ};
+  const Side to{from.dstMemoryType, from.dstHost, from.dstDevice, from.dstArray,
+                from.dstXInBytes,   from.dstY,    from.dstZ};
   if (const CUresult result = begin(to, copy, copy.to, copy.to_pitch, copy.to_height);
       result != CUDA_SUCCESS) {
     return result;
@@ -338,8 +337,7 @@ CUresult memcpy_array_to_device(CUdeviceptr to, CUarray from, std::size_t offset
   if (const CUresult result = array_bytes(from, offset, bytes, place)) return result;
   return copy_now("cuMemcpyAtoD", linear(device(to), place, bytes));
 }
-CUresult memcpy_host_to_array(CUarray to, std::size_t offset, const void* from,
-                              std::size_t bytes) {
+CUresult memcpy_host_to_array(CUarray to, std::size_t offset, const void* from, std::size_t bytes) {
   Place place;
   if (const CUresult result = array_bytes(to, offset, bytes, place)) return result;
   return copy_now("cuMemcpyHtoA", linear(place, host(from), bytes));

@@ -74,8 +74,7 @@ CUresult take_rows(const char* call, CUctx_st& context, const CUDA_RESOURCE_DESC
       rows.pitchInBytes > kMaxLinearPitch) {
     return invalid(call, format_text("a pitch of {} bytes for rows of {}; it must be a multiple of "
                                      "{}, as cuMemAllocPitch gives it, and at most {}",
-                                     rows.pitchInBytes, row_bytes, kRowAlignment,
-                                     kMaxLinearPitch));
+                                     rows.pitchInBytes, row_bytes, kRowAlignment, kMaxLinearPitch));
   }
   texels.dimensions = 2;
   texels.width = static_cast<std::uint32_t>(rows.width);
@@ -91,8 +90,9 @@ CUresult take_array(CUctx_st& context, CUarray handle, bool surface, const char*
   const std::shared_ptr<CUarray_st> array = hold(handle);
   if (!array || array->context != &context) return CUDA_ERROR_INVALID_HANDLE;
   if (surface && (array->descriptor.Flags & kArraySurface) == 0) {
-    return invalid(call, array->name + " was made without CUDA_ARRAY3D_SURFACE_LDST "
-                                       "(cudaArraySurfaceLoadStore)");
+    return invalid(call, array->name +
+                             " was created without CUDA_ARRAY3D_SURFACE_LDST "
+                             "(cudaArraySurfaceLoadStore)");
   }
   texels = array->texels;
   return CUDA_SUCCESS;
@@ -105,7 +105,8 @@ CUresult take_resource(const char* call, CUctx_st& context, const CUDA_RESOURCE_
     case CU_RESOURCE_TYPE_ARRAY:
       return take_array(context, from.res.array.hArray, surface, call, texels);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-      return unsupported(call, "mipmapped arrays are not emulated; use an array, which has level 0");
+      return unsupported(call,
+                         "mipmapped arrays are not emulated; use an array, which has level 0");
     case CU_RESOURCE_TYPE_LINEAR:
       if (surface) break;
       return take_linear(call, context, from, texels);
@@ -161,8 +162,9 @@ CUresult take_sampler(const char* call, const CUDA_TEXTURE_DESC& from, const Tex
     sampler.border[i] = std::bit_cast<std::uint32_t>(from.borderColor[i]);
   }
   if (sampler.linear && !emulator::reads_float(texels, sampler)) {
-    return invalid(call, "the linear filter is for elements that are read as floats; use the "
-                         "filter mode point, or read 8- and 16-bit integers as normalised floats");
+    return invalid(call,
+                   "the linear filter is for elements that are read as floats; use the "
+                   "filter mode point, or read 8- and 16-bit integers as normalised floats");
   }
   return CUDA_SUCCESS;
 }
@@ -226,13 +228,13 @@ CUresult tex_object_create(CUtexObject* object, const CUDA_RESOURCE_DESC* resour
                            const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view) {
   constexpr const char* kCall = "cuTexObjectCreate";
   if (texture == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return make_object(object, resource, *texture, [&](CUctx_st& context, ImageObject& made) {
+  return make_object(object, resource, *texture, [&](CUctx_st& context, ImageObject& image) {
     if (view != nullptr) return unsupported(kCall, "resource views are not emulated; pass null");
-    made.kind = ImageObject::Kind::Texture;
-    if (const CUresult result = take_resource(kCall, context, *resource, false, made.texels)) {
+    image.kind = ImageObject::Kind::Texture;
+    if (const CUresult result = take_resource(kCall, context, *resource, false, image.texels)) {
       return result;
     }
-    return take_sampler(kCall, *texture, made.texels, made.sampler);
+    return take_sampler(kCall, *texture, image.texels, image.sampler);
   });
 }
 
@@ -254,9 +256,9 @@ CUresult tex_object_get_texture_desc(CUDA_TEXTURE_DESC* texture, CUtexObject obj
 }
 
 CUresult surf_object_create(CUsurfObject* object, const CUDA_RESOURCE_DESC* resource) {
-  return make_object(object, resource, {}, [&](CUctx_st& context, ImageObject& made) {
-    made.kind = ImageObject::Kind::Surface;
-    return take_resource("cuSurfObjectCreate", context, *resource, true, made.texels);
+  return make_object(object, resource, {}, [&](CUctx_st& context, ImageObject& image) {
+    image.kind = ImageObject::Kind::Surface;
+    return take_resource("cuSurfObjectCreate", context, *resource, true, image.texels);
   });
 }
 

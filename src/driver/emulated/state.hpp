@@ -90,7 +90,7 @@ struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
                                FreeMemory, RunGraph>;
 
-/// What a texture or surface object was made of.
+/// What a texture or surface object was created from.
 struct ImageDescription {
   CUDA_RESOURCE_DESC resource{};
   CUDA_TEXTURE_DESC texture{};

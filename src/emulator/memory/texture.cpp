@@ -69,18 +69,18 @@ FindingText wrong_handle(const Issue& issue, std::uint64_t handle, const ImageOb
   } else if (object->kind != kind) {
     text.message = format_text("thread uses object {} as a {}, but it is a {} object", handle,
                                noun(kind), noun(object->kind));
-    text.details.push_back(format_text("create another object of the same memory with {}",
-                                       create_call(kind)));
+    text.details.push_back(
+        format_text("create another object of the same memory with {}", create_call(kind)));
   } else if (issue.texture.action != Action::Query) {
     const Texels& texels = object->texels;
     const bool layered = texels.layers != 0;
     if (texels.dimensions == issue.texture.dimensions && layered == issue.texture.layered) {
       return {};
     }
-    text.message = format_text(
-        "the instruction is for a {} {}, but object {} is of {} memory ({})",
-        shape_text(issue.texture.dimensions, issue.texture.layered), noun(kind), handle,
-        shape_text(texels.dimensions, layered), texels.text());
+    text.message =
+        format_text("the instruction is for a {} {}, but object {} is of {} memory ({})",
+                    shape_text(issue.texture.dimensions, issue.texture.layered), noun(kind), handle,
+                    shape_text(texels.dimensions, layered), texels.text());
     text.details.emplace_back("use the form of the instruction for the object's dimensions");
   } else {
     return {};
@@ -114,8 +114,7 @@ void for_each_object(const Issue& issue, std::uint32_t mask, Work&& work) {
 }
 
 std::uint32_t coordinate_bits(const Issue& issue, unsigned number, unsigned lane) {
-  return static_cast<std::uint32_t>(
-      get_lane(issue.context, issue.detail.sources[number], lane));
+  return static_cast<std::uint32_t>(get_lane(issue.context, issue.detail.sources[number], lane));
 }
 
 /// Reads elements of some lanes, with the checks of a load from global memory. Returns the lanes
@@ -150,11 +149,11 @@ class Fetch {
       for (unsigned axis = 0; axis < issue.texture.dimensions; ++axis) {
         const std::uint32_t bits = coordinate_bits(issue, first + axis, lane);
         const std::uint32_t size = texels_.size(axis);
-        axes_[lane][axis] =
-            issue.texture.integer
-                ? axis_texel(sampler_, axis, size, static_cast<std::int32_t>(bits))
-            : gathers ? axis_footprint(sampler_, axis, size, std::bit_cast<float>(bits))
-                      : axis_texels(sampler_, axis, size, std::bit_cast<float>(bits));
+        axes_[lane][axis] = issue.texture.integer
+                                ? axis_texel(sampler_, axis, size, static_cast<std::int32_t>(bits))
+                            : gathers
+                                ? axis_footprint(sampler_, axis, size, std::bit_cast<float>(bits))
+                                : axis_texels(sampler_, axis, size, std::bit_cast<float>(bits));
       }
       // A layer beyond the last is the last one.
       if (issue.texture.layered) {
@@ -305,9 +304,9 @@ class SurfaceAccess {
     const unsigned first = texture.layered ? 1 : 0;
     // In bytes, rows, slices or layers.
     std::array<std::int64_t, 3> at{};
-    std::array<std::int64_t, 3> last{
-        std::int64_t{texels_.width} * texels_.element_bytes() - bytes_,
-        std::int64_t{texels_.height} - 1, std::int64_t{texels_.depth} - 1};
+    std::array<std::int64_t, 3> last{std::int64_t{texels_.width} * texels_.element_bytes() - bytes_,
+                                     std::int64_t{texels_.height} - 1,
+                                     std::int64_t{texels_.depth} - 1};
     for (unsigned axis = 0; axis < texture.dimensions; ++axis) {
       at[axis] = static_cast<std::int32_t>(coordinate_bits(issue_, first + axis, lane));
     }
@@ -343,9 +342,9 @@ class SurfaceAccess {
       if (texture.dimensions > 2) where += format_text(", slice {},", at[2]);
       if (texture.layered) where += format_text(", layer {},", at[2]);
       FindingText text;
-      text.message = format_text("thread {} {} at {} of surface object {}, outside of it ({})",
-                                 verb(), count_text(bytes_, "byte"), where, handle_,
-                                 texels_.text());
+      text.message =
+          format_text("thread {} {} at {} of surface object {}, outside of it ({})", verb(),
+                      count_text(bytes_, "byte"), where, handle_, texels_.text());
       text.details.emplace_back(
           "the first coordinate is in bytes: multiply it by the size of an element");
       text.details.emplace_back(
@@ -358,9 +357,10 @@ class SurfaceAccess {
   void report_misaligned(unsigned lane, std::int64_t x) const {
     issue_.report(Rule::Misaligned, lane, [&] {
       FindingText text;
-      text.message = format_text("thread {} {} at byte {} of a row of surface object {}, which is "
-                                 "not a multiple of {}",
-                                 verb(), count_text(bytes_, "byte"), x, handle_, bytes_);
+      text.message = format_text(
+          "thread {} {} at byte {} of a row of surface object {}, which is "
+          "not a multiple of {}",
+          verb(), count_text(bytes_, "byte"), x, handle_, bytes_);
       text.details.emplace_back(
           "the first coordinate is in bytes: multiply it by the size of an element");
       text.subject = format_text("surface object {}", handle_);
@@ -464,12 +464,11 @@ void run_image_query(Context& context, const Step& step) {
   const Issue issue(context, step);
   const Slot& slot = issue.detail.data[0];
   std::uint32_t reached = 0;
-  for_each_object(
-      issue, mask, [&](const ImageObject& object, std::uint64_t, std::uint32_t lanes) {
-        const std::uint32_t value = answer(object, issue.texture.query);
-        for_each_lane(lanes, [&](unsigned lane) { set_lane(context, slot, lane, value); });
-        reached |= lanes;
-      });
+  for_each_object(issue, mask, [&](const ImageObject& object, std::uint64_t, std::uint32_t lanes) {
+    const std::uint32_t value = answer(object, issue.texture.query);
+    for_each_lane(lanes, [&](unsigned lane) { set_lane(context, slot, lane, value); });
+    reached |= lanes;
+  });
   for_each_lane(mask & ~reached, [&](unsigned lane) { set_lane(context, slot, lane, 0); });
 }
 

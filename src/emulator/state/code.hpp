@@ -169,12 +169,12 @@ struct TextureDetail {
   Action action = Action::Fetch;
   bool surface = false;
   bool layered = false;
-  bool integer = false;         ///< coordinates
-  std::uint8_t dimensions = 1;  ///< without the layer
-  std::uint8_t component = 0;   ///< Gather
-  ptx::Type type = ptx::Type::none;                  ///< of a result
-  ptx::Modifier query = ptx::Modifier::none;         ///< Query
-  ptx::Modifier boundary = ptx::Modifier::none;      ///< Load, Store: trap, clamp, zero
+  bool integer = false;                          ///< coordinates
+  std::uint8_t dimensions = 1;                   ///< without the layer
+  std::uint8_t component = 0;                    ///< Gather
+  ptx::Type type = ptx::Type::none;              ///< of a result
+  ptx::Modifier query = ptx::Modifier::none;     ///< Query
+  ptx::Modifier boundary = ptx::Modifier::none;  ///< Load, Store: trap, clamp, zero
 };
 
 /// A memory instruction: what all of them have, and `kind` with the rest.

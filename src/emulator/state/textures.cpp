@@ -26,9 +26,9 @@ AddressMode mode_of(const Sampler& sampler, unsigned axis, bool normalized) noex
 double position(AddressMode mode, bool normalized, std::uint32_t size, float coordinate) noexcept {
   double x = coordinate;
   if (normalized && (mode == AddressMode::Wrap || mode == AddressMode::Mirror)) {
-    const double whole = std::floor(x);
-    const bool back = mode == AddressMode::Mirror && std::fmod(whole, 2.0) != 0.0;
-    x = back ? 1.0 - (x - whole) : x - whole;
+    const double lower = std::floor(x);
+    const bool back = mode == AddressMode::Mirror && std::fmod(lower, 2.0) != 0.0;
+    x = back ? 1.0 - (x - lower) : x - lower;
   }
   if (normalized) x *= size;
   return std::isnan(x) ? 0.0 : std::clamp(x, -kFar, kFar);
@@ -78,9 +78,9 @@ std::string Texels::text() const {
   if (dimensions > 2) sizes += format_text(" x {}", depth);
   std::string elements(channel_name(*this));
   if (channels > 1) elements = format_text("{} x {}", channels, elements);
-  std::string made = format_text("{}D, {}, {}", dimensions, sizes, elements);
-  if (layers != 0) made += format_text(", layers: {}", layers);
-  return made;
+  std::string text = format_text("{}D, {}, {}", dimensions, sizes, elements);
+  if (layers != 0) text += format_text(", layers: {}", layers);
+  return text;
 }
 
 std::uint64_t ImageObjects::add(const ImageObject& object) {
@@ -140,9 +140,9 @@ std::uint32_t channel_bits(const Texels& texels, const Sampler& sampler, const s
   const auto value = static_cast<std::int32_t>(bits << unused) >> unused;
   const bool is_signed = texels.kind == ChannelKind::Signed;
   if (sampler.as_integer) return is_signed ? static_cast<std::uint32_t>(value) : bits;
-  // The guide maps the whole range of the integers to 0 to 1, and to -1 to 1.
-  const double most = (std::uint32_t{1} << (is_signed ? width - 1 : width)) - 1;
-  const double real = is_signed ? std::max(value / most, -1.0) : bits / most;
+  // The guide maps the full range of the integers to 0 to 1, and to -1 to 1.
+  const double limit = (std::uint32_t{1} << (is_signed ? width - 1 : width)) - 1;
+  const double real = is_signed ? std::max(value / limit, -1.0) : bits / limit;
   return std::bit_cast<std::uint32_t>(static_cast<float>(real));
 }
 

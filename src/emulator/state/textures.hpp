@@ -47,9 +47,9 @@ enum class AddressMode : std::uint8_t { Wrap, Clamp, Mirror, Border };
 /// How a texture is read; CUDA C++ programming guide, "Texture Fetching".
 struct Sampler {
   std::array<AddressMode, 3> address{AddressMode::Clamp, AddressMode::Clamp, AddressMode::Clamp};
-  bool linear = false;      ///< filter; else the nearest element
-  bool normalized = false;  ///< coordinates 0 to 1
-  bool as_integer = false;  ///< 8- and 16-bit integers as such, not as floats up to 1
+  bool linear = false;                    ///< filter; else the nearest element
+  bool normalized = false;                ///< coordinates 0 to 1
+  bool as_integer = false;                ///< 8- and 16-bit integers as such, not as floats up to 1
   std::array<std::uint32_t, 4> border{};  ///< bits of what is outside
 };
 
