@@ -233,9 +233,17 @@ TEST_CASE("textures and surfaces: what is refused, and what to do") {
   CHECK(gpu.api.surf_object_create(&object, &resource) == CUDA_ERROR_INVALID_VALUE);
   CHECK_THAT(gpu.log(), Contains("cuSurfObjectCreate: array 1 was created without "
                                  "CUDA_ARRAY3D_SURFACE_LDST (cudaArraySurfaceLoadStore)"));
-  const CUDA_RESOURCE_VIEW_DESC view{};
+  CUDA_RESOURCE_VIEW_DESC view{};
+  view.format = CU_RES_VIEW_FORMAT_FLOAT_1X32;
+  view.width = view.height = 4;
+  CHECK(refused(CUDA_SUCCESS, &view).empty());
+  view.format = CU_RES_VIEW_FORMAT_UINT_1X32;
   CHECK_THAT(refused(CUDA_ERROR_NOT_SUPPORTED, &view),
-             Contains("resource views are not emulated; pass null"));
+             Contains("a resource view of another format, size or range of layers is not emulated; "
+                      "pass null"));
+  view = {};
+  view.width = 3;
+  CHECK_THAT(refused(CUDA_ERROR_NOT_SUPPORTED, &view), Contains("a resource view of another"));
   how.flags = kTextureSrgb;
   CHECK_THAT(refused(CUDA_ERROR_NOT_SUPPORTED),
              Contains("conversion from sRGB is not emulated; convert in the kernel"));

@@ -169,6 +169,33 @@ CUresult take_sampler(const char* call, const CUDA_TEXTURE_DESC& from, const Tex
   return CUDA_SUCCESS;
 }
 
+/// The view format of the memory's own elements.
+int view_format(const Texels& texels) {
+  // Formats are in this order, each with 1, 2 and 4 channels.
+  int row = texels.channel_bytes == 1 ? 0 : texels.channel_bytes == 2 ? 2 : 4;
+  if (texels.kind == emulator::ChannelKind::Signed) ++row;
+  if (texels.kind == emulator::ChannelKind::Float) row = texels.channel_bytes == 2 ? 6 : 7;
+  return CU_RES_VIEW_FORMAT_UINT_1X8 + 3 * row + (texels.channels == 4 ? 2 : texels.channels - 1);
+}
+
+/// Only the view that changes nothing.
+CUresult check_view(const char* call, const CUDA_RESOURCE_VIEW_DESC& view, const Texels& texels) {
+  const auto same = [](std::size_t size, std::uint32_t own) { return size == 0 || size == own; };
+  const bool own_format =
+      view.format == CU_RES_VIEW_FORMAT_NONE || view.format == view_format(texels);
+  const std::uint32_t depth = texels.layers != 0 ? texels.layers : texels.depth;
+  const bool own_layers =
+      view.firstLayer == 0 && (view.lastLayer == 0 || std::uint64_t{view.lastLayer} + 1 == depth);
+  if (own_format && same(view.width, texels.width) && same(view.height, texels.height) &&
+      same(view.depth, depth) && view.firstMipmapLevel == 0 && view.lastMipmapLevel == 0 &&
+      own_layers) {
+    return CUDA_SUCCESS;
+  }
+  return unsupported(call,
+                     "a resource view of another format, size or range of layers is not "
+                     "emulated; pass null");
+}
+
 /// `make(context, object)` checks and fills the object.
 template <class Make>
 CUresult make_object(unsigned long long* out, const CUDA_RESOURCE_DESC* resource,
@@ -229,10 +256,12 @@ CUresult tex_object_create(CUtexObject* object, const CUDA_RESOURCE_DESC* resour
   constexpr const char* kCall = "cuTexObjectCreate";
   if (texture == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return make_object(object, resource, *texture, [&](CUctx_st& context, ImageObject& image) {
-    if (view != nullptr) return unsupported(kCall, "resource views are not emulated; pass null");
     image.kind = ImageObject::Kind::Texture;
     if (const CUresult result = take_resource(kCall, context, *resource, false, image.texels)) {
       return result;
+    }
+    if (view != nullptr) {
+      if (const CUresult result = check_view(kCall, *view, image.texels)) return result;
     }
     return take_sampler(kCall, *texture, image.texels, image.sampler);
   });
