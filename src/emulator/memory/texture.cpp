@@ -17,20 +17,20 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 using ptx::Modifier;
-using Kind = ImageObject::Kind;
-using Action = TextureDetail::Action;
+using ImageKind = ImageObject::Kind;
+using TextureAction = TextureDetail::Action;
 
 constexpr unsigned kMaxElementBytes = 16;
 constexpr unsigned kChannels = 4;
 
 /// One instruction of a warp.
-struct Issue {
+struct TextureIssue {
   Context& context;
   const Step& step;
   const MemoryDetail& detail;
   const TextureDetail& texture;
 
-  Issue(Context& of, const Step& at)
+  TextureIssue(Context& of, const Step& at)
       : context(of),
         step(at),
         detail(of.code->memory[at.detail]),
@@ -43,10 +43,10 @@ struct Issue {
   }
 };
 
-std::string_view noun(Kind kind) { return kind == Kind::Texture ? "texture" : "surface"; }
+std::string_view noun(ImageKind kind) { return kind == ImageKind::Texture ? "texture" : "surface"; }
 
-std::string_view create_call(Kind kind) {
-  return kind == Kind::Texture ? "cuTexObjectCreate" : "cuSurfObjectCreate";
+std::string_view create_call(ImageKind kind) {
+  return kind == ImageKind::Texture ? "cuTexObjectCreate" : "cuSurfObjectCreate";
 }
 
 std::string shape_text(unsigned dimensions, bool layered) {
@@ -54,8 +54,9 @@ std::string shape_text(unsigned dimensions, bool layered) {
 }
 
 /// Why the handle cannot be used, or an empty message.
-FindingText wrong_handle(const Issue& issue, std::uint64_t handle, const ImageObject* object) {
-  const Kind kind = issue.texture.surface ? Kind::Surface : Kind::Texture;
+FindingText wrong_handle(const TextureIssue& issue, std::uint64_t handle,
+                         const ImageObject* object) {
+  const ImageKind kind = issue.texture.surface ? ImageKind::Surface : ImageKind::Texture;
   FindingText text;
   text.subject = format_text("{} object {}", noun(kind), handle);
   if (object == nullptr && issue.context.grid->space->images().was_destroyed(handle)) {
@@ -71,7 +72,7 @@ FindingText wrong_handle(const Issue& issue, std::uint64_t handle, const ImageOb
                                noun(kind), noun(object->kind));
     text.details.push_back(
         format_text("create another object of the same memory with {}", create_call(kind)));
-  } else if (issue.texture.action != Action::Query) {
+  } else if (issue.texture.action != TextureAction::Query) {
     const Texels& texels = object->texels;
     const bool layered = texels.layers != 0;
     if (texels.dimensions == issue.texture.dimensions && layered == issue.texture.layered) {
@@ -90,7 +91,7 @@ FindingText wrong_handle(const Issue& issue, std::uint64_t handle, const ImageOb
 
 /// Calls `work(object, handle, lanes)` for the lanes of each object. The others get a finding.
 template <class Work>
-void for_each_object(const Issue& issue, std::uint32_t mask, Work&& work) {
+void for_each_object(const TextureIssue& issue, std::uint32_t mask, Work&& work) {
   std::uint64_t handles[kLanes];
   compute_addresses(issue.context, issue.detail.address, handles);
   while (mask != 0) {
@@ -113,13 +114,13 @@ void for_each_object(const Issue& issue, std::uint32_t mask, Work&& work) {
   }
 }
 
-std::uint32_t coordinate_bits(const Issue& issue, unsigned number, unsigned lane) {
+std::uint32_t coordinate_bits(const TextureIssue& issue, unsigned number, unsigned lane) {
   return static_cast<std::uint32_t>(get_lane(issue.context, issue.detail.sources[number], lane));
 }
 
 /// Reads elements of some lanes, with the checks of a load from global memory. Returns the lanes
 /// whose elements were read.
-std::uint32_t read_elements(const Issue& issue, const std::uint64_t addresses[kLanes],
+std::uint32_t read_elements(const TextureIssue& issue, const std::uint64_t addresses[kLanes],
                             std::uint32_t mask, unsigned bytes,
                             std::byte elements[kLanes][kMaxElementBytes]) {
   AccessRequest request;
@@ -141,9 +142,9 @@ std::uint32_t read_elements(const Issue& issue, const std::uint64_t addresses[kL
 /// A fetch from one texture by some lanes.
 class Fetch {
  public:
-  Fetch(const Issue& issue, const ImageObject& object, std::uint32_t lanes)
+  Fetch(const TextureIssue& issue, const ImageObject& object, std::uint32_t lanes)
       : issue_(issue), texels_(object.texels), sampler_(object.sampler), lanes_(lanes) {
-    const bool gathers = issue.texture.action == Action::Gather;
+    const bool gathers = issue.texture.action == TextureAction::Gather;
     const unsigned first = issue.texture.layered ? 1 : 0;
     for_each_lane(lanes, [&](unsigned lane) {
       for (unsigned axis = 0; axis < issue.texture.dimensions; ++axis) {
@@ -163,7 +164,7 @@ class Fetch {
   }
 
   void run() {
-    if (issue_.texture.action == Action::Gather) {
+    if (issue_.texture.action == TextureAction::Gather) {
       // PTX ISA, tld4: (i0, j1), (i1, j1), (i1, j0), (i0, j0).
       constexpr unsigned kCorners[] = {2, 3, 1, 0};
       for (unsigned i = 0; i < kChannels; ++i) gather(kCorners[i], i);
@@ -261,7 +262,7 @@ class Fetch {
     });
   }
 
-  const Issue& issue_;
+  const TextureIssue& issue_;
   const Texels& texels_;
   const Sampler& sampler_;
   std::uint32_t lanes_;
@@ -275,7 +276,7 @@ class Fetch {
 /// Accesses of some lanes to one surface.
 class SurfaceAccess {
  public:
-  SurfaceAccess(const Issue& issue, const ImageObject& object, std::uint64_t handle)
+  SurfaceAccess(const TextureIssue& issue, const ImageObject& object, std::uint64_t handle)
       : issue_(issue),
         texels_(object.texels),
         handle_(handle),
@@ -286,7 +287,7 @@ class SurfaceAccess {
     for_each_lane(lanes, [&](unsigned lane) {
       if (!place(lane)) mask &= ~(1u << lane);
     });
-    if (issue_.texture.action == Action::Store) return store(mask);
+    if (issue_.texture.action == TextureAction::Store) return store(mask);
     std::byte data[kLanes][kMaxElementBytes] = {};
     if (mask != 0) read_elements(issue_, addresses_, mask, bytes_, data);
     for_each_lane(lanes, [&](unsigned lane) {
@@ -331,7 +332,7 @@ class SurfaceAccess {
   }
 
   [[nodiscard]] std::string_view verb() const {
-    return issue_.texture.action == Action::Store ? "writes" : "reads";
+    return issue_.texture.action == TextureAction::Store ? "writes" : "reads";
   }
 
   void report_outside(unsigned lane, const std::array<std::int64_t, 3>& at) const {
@@ -394,7 +395,7 @@ class SurfaceAccess {
                   [&](unsigned lane) { store_bytes(found.host[lane], values[lane], bytes_); });
   }
 
-  const Issue& issue_;
+  const TextureIssue& issue_;
   const Texels& texels_;
   std::uint64_t handle_;
   unsigned bytes_;
@@ -422,7 +423,7 @@ std::uint32_t answer(const ImageObject& object, Modifier query) {
 void run_fetch(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
-  const Issue issue(context, step);
+  const TextureIssue issue(context, step);
   // A destination may be a coordinate: lanes of one object are done before those of the next, and
   // a lane's coordinates are read before its results are written.
   std::uint32_t fetched = 0;
@@ -444,14 +445,14 @@ void run_fetch(Context& context, const Step& step) {
 void run_surface(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
-  const Issue issue(context, step);
+  const TextureIssue issue(context, step);
   std::uint32_t reached = 0;
   for_each_object(issue, mask,
                   [&](const ImageObject& object, std::uint64_t handle, std::uint32_t lanes) {
                     SurfaceAccess(issue, object, handle).run(lanes);
                     reached |= lanes;
                   });
-  if (issue.texture.action == Action::Store) return;
+  if (issue.texture.action == TextureAction::Store) return;
   for (const Slot& slot : issue.detail.data) {
     if (!slot.present()) continue;
     for_each_lane(mask & ~reached, [&](unsigned lane) { set_lane(context, slot, lane, 0); });
@@ -461,7 +462,7 @@ void run_surface(Context& context, const Step& step) {
 void run_image_query(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
-  const Issue issue(context, step);
+  const TextureIssue issue(context, step);
   const Slot& slot = issue.detail.data[0];
   std::uint32_t reached = 0;
   for_each_object(issue, mask, [&](const ImageObject& object, std::uint64_t, std::uint32_t lanes) {
