@@ -67,7 +67,7 @@ static void check(const std::vector<Pixel>& pixels, const std::vector<float>& va
       const float expected =
           filtered(values, u * std::cos(angle) - v * std::sin(angle) + 0.5f,
                    v * std::cos(angle) + u * std::sin(angle) + 0.5f);
-        // A last bit of a coordinate may be a step of a weight in each direction.
+      // A last bit of a coordinate may be a step of a weight in each direction.
       CHECK(std::fabs(found[y * kWidth + x] - expected) < 4.0f / 256);
     }
   }
