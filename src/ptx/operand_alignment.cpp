@@ -114,6 +114,32 @@ unsigned warpgroup_columns(const Instruction& instruction) noexcept {
   return 0;
 }
 
+// PTX ISA, tex: three coordinates are written as four, the last of them without meaning.
+unsigned texture_coordinates(const Instruction& instruction) noexcept {
+  switch (instruction.get(Field::TextureGeometry)) {
+    case Modifier::dim_1d:
+      return 1;
+    case Modifier::dim_2d:
+    case Modifier::dim_a1d:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+unsigned texture_gradient(const Instruction& instruction) noexcept {
+  switch (instruction.get(Field::TextureGeometry)) {
+    case Modifier::dim_1d:
+    case Modifier::dim_a1d:
+      return 1;
+    case Modifier::dim_2d:
+    case Modifier::dim_a2d:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
 unsigned counted_elements(const Instruction& instruction, ElementCount count) noexcept {
   const auto dimensions = static_cast<unsigned>(instruction.get(Field::TensorDimensions)) -
                           static_cast<unsigned>(Modifier::dim_1d) + 1;
@@ -126,6 +152,10 @@ unsigned counted_elements(const Instruction& instruction, ElementCount count) no
       return dimensions;
     case ElementCount::Offsets:
       return dimensions - 2;
+    case ElementCount::Coordinates:
+      return texture_coordinates(instruction);
+    case ElementCount::Gradient:
+      return texture_gradient(instruction);
     case ElementCount::Fixed:
       break;
   }

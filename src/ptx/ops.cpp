@@ -337,10 +337,9 @@ class Decoder {
     spec.vector_from_slot = count == "v";
     if (spec.vector_from_slot) return;
     constexpr std::pair<std::string_view, ElementCount> kCounts[] = {
-        {"h", ElementCount::HalfColumns},
-        {"q", ElementCount::QuarterColumns},
-        {"t", ElementCount::Dimensions},
-        {"f", ElementCount::Offsets},
+        {"h", ElementCount::HalfColumns}, {"q", ElementCount::QuarterColumns},
+        {"t", ElementCount::Dimensions},  {"f", ElementCount::Offsets},
+        {"g", ElementCount::Coordinates}, {"i", ElementCount::Gradient},
     };
     for (const auto& [letter, value] : kCounts) {
       if (count != letter) continue;

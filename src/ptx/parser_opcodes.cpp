@@ -258,7 +258,9 @@ std::uint32_t OpcodeTable::add(std::string_view text, std::uint32_t hash) {
       if (row.operands[i].role == OperandRole::Label) opcode.label_places |= bit;
       if (row.operands[i].role == OperandRole::Table) opcode.table_places |= bit;
       if (row.operands[i].role == OperandRole::Memory) opcode.memory_places |= bit;
-      if (row.operands[i].elements == ElementCount::Dimensions) opcode.coordinates = true;
+      const ElementCount elements = row.operands[i].elements;
+      opcode.texture |= elements == ElementCount::Coordinates;
+      opcode.coordinates |= opcode.texture || elements == ElementCount::Dimensions;
     }
   }
   opcodes_.push_back(opcode);

@@ -27,7 +27,8 @@ struct Opcode {
   std::uint16_t table_places = 0;   ///< bit i: operand i is the label of a table
   std::uint16_t memory_places = 0;  ///< bit i: operand i is an address
   bool call = false;
-  bool coordinates = false;  ///< an address ends with the coordinates of a tensor
+  bool coordinates = false;  ///< an address ends with the coordinates of a tensor or texture
+  bool texture = false;      ///< the table has the commonest forms of it, PTX more
 };
 
 /// Opcodes by text, each matched against the op table once. Texts are not copied, and must have 8

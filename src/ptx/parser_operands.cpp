@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "ptx/operand_alignment.hpp"
 #include "ptx/parser_state.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
 #include "support/format.hpp"
@@ -64,8 +65,15 @@ void Parser::read_instruction(const char* start) {
   const std::size_t statements = body_->body.size();
   operand_count_ = 0;
   lists_of_one_ = 0;
-  if (!(opcode.call ? read_call_operands() : read_operands(opcode))) {
-    // Legal PTX that the IR cannot represent, such as the coordinates of a texture.
+  bool known = opcode.call ? read_call_operands() : read_operands(opcode);
+  const std::span<const Operand> operands(operands_.data(), operand_count_);
+  const Candidate* const candidate =
+      known ? &choose(opcodes_.candidates(opcode), module_, *body_, operands) : nullptr;
+  // Offsets and depths that a texture is read with are operands that its rows lack.
+  OperandAlignment alignment;
+  if (known && opcode.texture) known = align_operands(candidate->prototype, operands, alignment);
+  if (!known) {
+    // Legal PTX that the IR cannot represent, such as a texture with a sampler of its own.
     body_->operands.resize(pool);
     body_->body.resize(statements);
     for (; module_.symbols.size() > symbols; module_.symbols.pop_back()) {
@@ -76,8 +84,7 @@ void Parser::read_instruction(const char* start) {
     keep_unknown(begin, text);
     return;
   }
-  const std::span<const Operand> operands(operands_.data(), operand_count_);
-  finish_instruction(choose(opcodes_.candidates(opcode), module_, *body_, operands), begin.line);
+  finish_instruction(*candidate, begin.line);
 }
 
 void Parser::finish_instruction(const Candidate& candidate, std::uint32_t line) {
@@ -188,7 +195,7 @@ bool Parser::read_operands(const Opcode& opcode) {
     }
     operand.joined = joined;
     ++operand_count_;
-    if (coordinates_ && !read_coordinates()) return false;
+    if (coordinates_ && !read_coordinates(opcode)) return false;
     cursor_.skip();
     const char c = *cursor_.at;
     if (c == ',' || c == '|') {
@@ -205,8 +212,11 @@ bool Parser::read_operands(const Opcode& opcode) {
 }
 
 // After `[map,`: the coordinates, an operand of their own.
-bool Parser::read_coordinates() {
+bool Parser::read_coordinates(const Opcode& opcode) {
   coordinates_ = false;
+  cursor_.skip();
+  // A sampler, or one coordinate without braces.
+  if (opcode.texture && *cursor_.at != '{') return false;
   cursor_.expect('{', "before the coordinates of a tensor");
   Operand& coordinates = operands_[operand_count_];
   coordinates = {};

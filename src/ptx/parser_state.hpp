@@ -113,7 +113,7 @@ class Parser {
   void read_instruction(const char* opcode_start);
   std::string_view read_opcode(const char* start);
   bool read_operands(const Opcode& opcode);
-  bool read_coordinates();
+  bool read_coordinates(const Opcode& opcode);
   bool read_call_operands();
   bool read_operand(Operand& out);
   bool read_name(Operand& out);

@@ -668,9 +668,9 @@ TEST_CASE("wrong calls of run say what is possible") {
                   std::string(kHead) +
                       ".visible .entry k(.param .u64 t)\n{\n.reg .f32 %f<5>;\n.reg .b32 %r<3>;\n"
                       ".reg .b64 %rd<2>;\nld.param.u64 %rd1, [t];\nmov.u32 %r1, 0;\n"
-                      "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];\nret;\n}\n"),
+                      "txq.channel_order.b32 %r1, [%rd1];\nret;\n}\n"),
        "--grid", "1", "--block", "1", "--arg", "null"},
-      "tex");
+      "txq");
 
   const std::string cluster =
       place.with("cluster.ptx",

@@ -190,7 +190,8 @@ TEST_CASE("module: what is refused, why, and with which code") {
   CHECK_THAT(
       refusal(gpu,
               ptx_module(".visible .entry k() {\n.reg .b64 %rd<2>;\n.reg .f32 %f<5>;\n"
-                         "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}];\nret;\n}\n"),
+                         "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2, %f3, %f3}];\n"
+                         "ret;\n}\n"),
               CUDA_ERROR_INVALID_PTX),
       Contains("line 7") && Contains("tex"));
   CHECK_THAT(refusal(gpu, "not a module", CUDA_ERROR_INVALID_IMAGE), Contains("'not a module'"));

@@ -31,7 +31,8 @@ standin = Path(options.standin)
 work = Path(options.work)
 work.mkdir(parents=True, exist_ok=True)
 
-SOME = ("vector_add", "managed_saxpy", "graph_nodes", "symbols", "errors", "cooperative")
+SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
+        "cooperative")
 # Programs of several files, and what else the compiler is told.
 FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
          "driver_and_runtime": ["-lcuda"],
@@ -46,7 +47,8 @@ LOGGED = {"cooperative": "a cooperative grid of 100000 blocks",
           "dynamic_shared": "60000 bytes of dynamic shared memory; it may have 49152",
           "launch_attributes": r"a grid of \(0,1,1\) blocks",
           "illegal_address": "write",
-          "texture_refused": "cudaMallocArray: the emulated CUDA runtime has no such function",
+          "refused": "(?s)cudaMallocMipmappedArray: the emulated CUDA runtime has no such function"
+                     ".*cubemaps are not emulated.*sRGB is not emulated.*cudaArraySurfaceLoadStore",
           "errors": "the destination is device memory|the source is device memory"}
 
 

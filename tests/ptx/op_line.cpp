@@ -17,6 +17,7 @@ constexpr OpLine kLines[] = {
 #include "lines_control.def"
 #include "lines_matrix.def"
 #include "lines_memory.def"
+#include "lines_texture.def"
 #undef PTXGEN_LINE
 #undef PTXGEN_LAX_LINE
 };

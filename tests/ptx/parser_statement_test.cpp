@@ -311,8 +311,14 @@ TEST_CASE("an instruction outside the op table stays as written") {
   CHECK(printed("frobnicate.b32   %r1,\t{%r2, [x]} /* why */ , 3 // because\n ;") ==
         "frobnicate.b32 %r1, {%r2, [x]} , 3;");
   CHECK(printed("add.sideways.u32 %r1, %r2;") == "add.sideways.u32 %r1, %r2;");
-  CHECK(printed("@!%p1 tex.2d.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];") ==
-        "@!%p1 tex.2d.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];");
+  CHECK(printed("@!%p1 tex.cube.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];") ==
+        "@!%p1 tex.cube.v4.f32.f32 {%f1,%f2}, [t, {%f3, %f4}];");
+  // A sampler of its own, a coordinate without braces, an offset.
+  for (const std::string_view text : {"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [t,s,{%f3,%f4}];",
+                                      "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1,%r1];",
+                                      "tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1,{%f1}], {1};"}) {
+    CHECK(printed(text) == text);
+  }
   CHECK(printed("zork \"a;b  c\" ;") == "zork \"a;b  c\";");
   CHECK(printed("frob;") == "frob;");
   const ptx::Module module = kernel_of("@%p1 frob.x 1;");

@@ -35,6 +35,7 @@ struct CUgraphExec_st;
 struct CUgraphDeviceUpdatableNode_st;
 struct CUlinkState_st;
 struct CUarray_st;
+struct CUmipmappedArray_st;
 struct CUlogsCallbackEntry_st;
 struct CUmemPoolHandle_st;
 struct CUlib_st;
@@ -51,6 +52,9 @@ using CUgraphExec = CUgraphExec_st*;
 using CUgraphDeviceNode = CUgraphDeviceUpdatableNode_st*;
 using CUlinkState = CUlinkState_st*;
 using CUarray = CUarray_st*;
+using CUmipmappedArray = CUmipmappedArray_st*;
+using CUtexObject = unsigned long long;
+using CUsurfObject = unsigned long long;
 using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
 using CUmemoryPool = CUmemPoolHandle_st*;
 using CUlibrary = CUlib_st*;
@@ -399,6 +403,130 @@ struct CUDA_MEMCPY3D_BATCH_OP {
   CUextent3D extent;
   CUmemcpySrcAccessOrder srcAccessOrder;
   unsigned flags;
+};
+
+enum CUarray_format : int {
+  CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+  CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+  CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+  CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+  CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+  CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+  CU_AD_FORMAT_HALF = 0x10,
+  CU_AD_FORMAT_FLOAT = 0x20,
+};
+enum CUresourcetype : int {
+  CU_RESOURCE_TYPE_ARRAY = 0,
+  CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1,
+  CU_RESOURCE_TYPE_LINEAR = 2,
+  CU_RESOURCE_TYPE_PITCH2D = 3,
+};
+enum CUaddress_mode : int {
+  CU_TR_ADDRESS_MODE_WRAP = 0,
+  CU_TR_ADDRESS_MODE_CLAMP = 1,
+  CU_TR_ADDRESS_MODE_MIRROR = 2,
+  CU_TR_ADDRESS_MODE_BORDER = 3,
+};
+enum CUfilter_mode : int {
+  CU_TR_FILTER_MODE_POINT = 0,
+  CU_TR_FILTER_MODE_LINEAR = 1,
+};
+enum CUresourceViewFormat : int {
+  CU_RES_VIEW_FORMAT_NONE = 0,
+  CU_RES_VIEW_FORMAT_UINT_1X8 = 1,
+  CU_RES_VIEW_FORMAT_UINT_2X8 = 2,
+  CU_RES_VIEW_FORMAT_UINT_4X8 = 3,
+  CU_RES_VIEW_FORMAT_SINT_1X8 = 4,
+  CU_RES_VIEW_FORMAT_SINT_2X8 = 5,
+  CU_RES_VIEW_FORMAT_SINT_4X8 = 6,
+  CU_RES_VIEW_FORMAT_UINT_1X16 = 7,
+  CU_RES_VIEW_FORMAT_UINT_2X16 = 8,
+  CU_RES_VIEW_FORMAT_UINT_4X16 = 9,
+  CU_RES_VIEW_FORMAT_SINT_1X16 = 10,
+  CU_RES_VIEW_FORMAT_SINT_2X16 = 11,
+  CU_RES_VIEW_FORMAT_SINT_4X16 = 12,
+  CU_RES_VIEW_FORMAT_UINT_1X32 = 13,
+  CU_RES_VIEW_FORMAT_UINT_2X32 = 14,
+  CU_RES_VIEW_FORMAT_UINT_4X32 = 15,
+  CU_RES_VIEW_FORMAT_SINT_1X32 = 16,
+  CU_RES_VIEW_FORMAT_SINT_2X32 = 17,
+  CU_RES_VIEW_FORMAT_SINT_4X32 = 18,
+  CU_RES_VIEW_FORMAT_FLOAT_1X16 = 19,
+  CU_RES_VIEW_FORMAT_FLOAT_2X16 = 20,
+  CU_RES_VIEW_FORMAT_FLOAT_4X16 = 21,
+  CU_RES_VIEW_FORMAT_FLOAT_1X32 = 22,
+  CU_RES_VIEW_FORMAT_FLOAT_2X32 = 23,
+  CU_RES_VIEW_FORMAT_FLOAT_4X32 = 24,
+};
+/// Flags of arrays and textures: CUDA_ARRAY3D_LAYERED and so on, CU_TRSF_READ_AS_INTEGER and so on.
+inline constexpr unsigned kArrayLayered = 0x01;
+inline constexpr unsigned kArraySurface = 0x02;
+inline constexpr unsigned kArrayCubemap = 0x04;
+inline constexpr unsigned kArrayGather = 0x08;
+inline constexpr unsigned kTextureAsInteger = 0x01;
+inline constexpr unsigned kTextureNormalized = 0x02;
+inline constexpr unsigned kTextureSrgb = 0x10;
+inline constexpr unsigned kTextureNoTrilinear = 0x20;
+inline constexpr unsigned kTextureSeamless = 0x40;
+
+/// Sizes (elements) and format of an array; height 0: 1D.
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width, Height;
+  CUarray_format Format;
+  unsigned NumChannels;
+};
+/// The same with depth or layers, and flags (`kArrayLayered` and so on).
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width, Height, Depth;
+  CUarray_format Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+/// The memory of a texture or surface object.
+struct CUDA_RESOURCE_DESC {
+  CUresourcetype resType;
+  union {
+    struct {
+      CUarray hArray;
+    } array;
+    struct {
+      CUmipmappedArray hMipmappedArray;
+    } mipmap;
+    struct {
+      CUdeviceptr devPtr;
+      CUarray_format format;
+      unsigned numChannels;
+      std::size_t sizeInBytes;
+    } linear;
+    struct {
+      CUdeviceptr devPtr;
+      CUarray_format format;
+      unsigned numChannels;
+      std::size_t width, height, pitchInBytes;
+    } pitch2D;
+    struct {
+      int reserved[32];
+    } reserved;
+  } res;
+  unsigned flags;
+};
+/// How a texture object is addressed, filtered and converted.
+struct CUDA_TEXTURE_DESC {
+  CUaddress_mode addressMode[3];
+  CUfilter_mode filterMode;
+  unsigned flags;
+  unsigned maxAnisotropy;
+  CUfilter_mode mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  float borderColor[4];
+  int reserved[12];
+};
+/// Another view of the memory of a texture object.
+struct CUDA_RESOURCE_VIEW_DESC {
+  CUresourceViewFormat format;
+  std::size_t width, height, depth;
+  unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+  unsigned reserved[16];
 };
 
 enum CUstreamCaptureMode : int {

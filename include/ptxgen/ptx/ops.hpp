@@ -85,6 +85,8 @@ enum class ElementCount : std::uint8_t {
   QuarterColumns,  ///< n / 4
   Dimensions,      ///< of the tensor
   Offsets,         ///< two fewer
+  Coordinates,     ///< of the texture's or surface's geometry
+  Gradient,        ///< the same without the layer
 };
 
 struct OperandSpec {

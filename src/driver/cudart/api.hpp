@@ -38,6 +38,9 @@ using cudaMemAccessDesc = CUmemAccessDesc;
 using cudaMemLocation = CUmemLocation;
 using cudaLaunchAttribute = CUlaunchAttribute;
 using cudaHostFn_t = CUhostFn;
+using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = unsigned long long;
+using cudaResourceViewDesc = CUDA_RESOURCE_VIEW_DESC;
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user);
 
 // Flags.
@@ -152,6 +155,71 @@ enum cudaChannelFormatKind : int {
 struct cudaChannelFormatDesc {
   int x, y, z, w;
   cudaChannelFormatKind f;
+};
+enum cudaResourceType : int {
+  cudaResourceTypeArray = 0,
+  cudaResourceTypeMipmappedArray = 1,
+  cudaResourceTypeLinear = 2,
+  cudaResourceTypePitch2D = 3,
+};
+/// CUDA 12 has it without `reserved` and `flags`: of the caller's only the first
+/// `kResourceBytes12` bytes may be read or written.
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  union {
+    struct {
+      CUarray array;
+    } array;
+    struct {
+      CUmipmappedArray mipmap;
+    } mipmap;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t sizeInBytes;
+    } linear;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t width;
+      std::size_t height;
+      std::size_t pitchInBytes;
+    } pitch2D;
+    struct {
+      int reserved[32];
+    } reserved;
+  } res;
+  unsigned flags;
+};
+inline constexpr std::size_t kResourceBytes12 = 64;
+enum cudaTextureAddressMode : int {
+  cudaAddressModeWrap = 0,
+  cudaAddressModeClamp = 1,
+  cudaAddressModeMirror = 2,
+  cudaAddressModeBorder = 3,
+};
+enum cudaTextureFilterMode : int {
+  cudaFilterModePoint = 0,
+  cudaFilterModeLinear = 1,
+};
+enum cudaTextureReadMode : int {
+  cudaReadModeElementType = 0,
+  cudaReadModeNormalizedFloat = 1,
+};
+struct cudaTextureDesc {
+  cudaTextureAddressMode addressMode[3];
+  cudaTextureFilterMode filterMode;
+  cudaTextureReadMode readMode;
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  cudaTextureFilterMode mipmapFilterMode;
+  float mipmapLevelBias;
+  float minMipmapLevelClamp;
+  float maxMipmapLevelClamp;
+  int disableTrilinearOptimization;
+  int seamlessCubemap;
 };
 struct cudaPointerAttributes {
   cudaMemoryType type;

@@ -1,4 +1,5 @@
 // src/driver/cudart/copies.cpp - copies and fills of the runtime
+#include <algorithm>
 #include <vector>
 
 #include "driver/cudart/cudart.hpp"
@@ -52,6 +53,42 @@ cudaError_t types_of(const char* call, const void* to, const void* from, cudaMem
   const bool from_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
   if (const cudaError_t error = type_of(call, "destination", to, to_host, to_type)) return error;
   return type_of(call, "source", from, from_host, from_type);
+}
+
+/// The memory types of both sides; those of arrays are set.
+cudaError_t types_of(const char* call, const cudaMemcpy3DParms& copy, CUmemorytype& to,
+                     CUmemorytype& from) {
+  const auto clash = [](CUarray array, const cudaPitchedPtr& memory) {
+    return (array != nullptr) == (memory.ptr != nullptr);
+  };
+  if (copy.dstArray == nullptr && copy.srcArray == nullptr) {
+    return types_of(call, copy.dstPtr.ptr, copy.srcPtr.ptr, copy.kind, to, from);
+  }
+  if (clash(copy.dstArray, copy.dstPtr) || clash(copy.srcArray, copy.srcPtr)) {
+    return refuse(cudaErrorInvalidValue,
+                  format_text("{}: each side is an array or an address, not both", call));
+  }
+  // An array is device memory, whose side of the direction is the device's.
+  CUmemorytype ignored{};
+  const void* const to_memory = copy.dstPtr.ptr;
+  const void* const from_memory = copy.srcPtr.ptr;
+  const bool to_host = copy.kind == cudaMemcpyHostToHost || copy.kind == cudaMemcpyDeviceToHost;
+  const bool from_host = copy.kind == cudaMemcpyHostToHost || copy.kind == cudaMemcpyHostToDevice;
+  if ((to_host && copy.dstArray != nullptr) || (from_host && copy.srcArray != nullptr)) {
+    return refuse(cudaErrorInvalidMemcpyDirection,
+                  format_text("{}: the direction of the copy calls an array host memory", call));
+  }
+  return types_of(call, to_memory, from_memory, copy.kind, copy.dstArray != nullptr ? ignored : to,
+                  copy.srcArray != nullptr ? ignored : from);
+}
+
+/// Bytes of an array's element; unchanged for null.
+cudaError_t element_bytes(CUarray array, std::size_t& bytes) {
+  if (array == nullptr) return cudaSuccess;
+  cudaChannelFormatDesc desc{};
+  if (const cudaError_t error = channels_of(array, desc)) return error;
+  bytes = static_cast<std::size_t>(desc.x + desc.y + desc.z + desc.w) / 8;
+  return cudaSuccess;
 }
 
 cudaMemcpy3DParms rows_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -127,25 +164,31 @@ cudaError_t fill_rows(const cudaPitchedPtr& memory, int value, const cudaExtent&
 }  // namespace
 
 cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY3D& converted) {
-  if (copy.srcArray != nullptr || copy.dstArray != nullptr) {
-    return refuse(cudaErrorNotSupported,
-                  format_text("{}: CUDA arrays are not emulated; use cudaMallocPitch", call));
+  CUmemorytype to = CU_MEMORYTYPE_ARRAY;
+  CUmemorytype from = CU_MEMORYTYPE_ARRAY;
+  if (const cudaError_t error = types_of(call, copy, to, from)) return error;
+  // An extent is in elements, and positions in an array are; those at an address are in bytes.
+  std::size_t to_element = 1;
+  std::size_t from_element = 1;
+  if (const cudaError_t error = element_bytes(copy.dstArray, to_element)) return error;
+  if (const cudaError_t error = element_bytes(copy.srcArray, from_element)) return error;
+  if (copy.dstArray != nullptr && copy.srcArray != nullptr && to_element != from_element) {
+    return refuse(cudaErrorInvalidValue,
+                  format_text("{}: the elements of the arrays have {} and {} bytes", call,
+                              from_element, to_element));
   }
-  CUmemorytype to{};
-  CUmemorytype from{};
-  if (const cudaError_t error =
-          types_of(call, copy.dstPtr.ptr, copy.srcPtr.ptr, copy.kind, to, from)) {
-    return error;
-  }
+  const std::size_t width = copy.extent.width * std::max(to_element, from_element);
   const bool several = copy.extent.height > 1 || copy.extent.depth > 1;
-  if (several && (copy.dstPtr.pitch < copy.extent.width || copy.srcPtr.pitch < copy.extent.width)) {
+  if (several && ((copy.dstArray == nullptr && copy.dstPtr.pitch < width) ||
+                  (copy.srcArray == nullptr && copy.srcPtr.pitch < width))) {
     return cudaErrorInvalidPitchValue;
   }
   converted = {};
   converted.srcMemoryType = from;
   converted.srcHost = copy.srcPtr.ptr;
   converted.srcDevice = address_of(copy.srcPtr.ptr);
-  converted.srcXInBytes = copy.srcPos.x;
+  converted.srcArray = copy.srcArray;
+  converted.srcXInBytes = copy.srcPos.x * from_element;
   converted.srcY = copy.srcPos.y;
   converted.srcZ = copy.srcPos.z;
   converted.srcPitch = copy.srcPtr.pitch;
@@ -153,12 +196,13 @@ cudaError_t copy_of(const char* call, const cudaMemcpy3DParms& copy, CUDA_MEMCPY
   converted.dstMemoryType = to;
   converted.dstHost = copy.dstPtr.ptr;
   converted.dstDevice = address_of(copy.dstPtr.ptr);
-  converted.dstXInBytes = copy.dstPos.x;
+  converted.dstArray = copy.dstArray;
+  converted.dstXInBytes = copy.dstPos.x * to_element;
   converted.dstY = copy.dstPos.y;
   converted.dstZ = copy.dstPos.z;
   converted.dstPitch = copy.dstPtr.pitch;
   converted.dstHeight = copy.dstPtr.ysize;
-  converted.WidthInBytes = copy.extent.width;
+  converted.WidthInBytes = width;
   converted.Height = copy.extent.height;
   converted.Depth = copy.extent.depth;
   return cudaSuccess;

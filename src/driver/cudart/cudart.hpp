@@ -109,6 +109,11 @@ cudaError_t driver_call(CUresult (*driver)(Parameters...), Arguments... argument
 /// The driver's parameters of a fill node.
 [[nodiscard]] CUDA_MEMSET_NODE_PARAMS fill_of(const cudaMemsetParams& parameters);
 
+// arrays.cpp ------------------------------------------------------------------------------------
+
+/// The channels of an array's elements.
+[[nodiscard]] cudaError_t channels_of(CUarray array, cudaChannelFormatDesc& desc);
+
 /// One function per row of functions.def and functions_1x.def.
 namespace entries {
 #define PTXGEN_CUDART_FUNCTION(symbol, parameters, arguments) cudaError_t symbol parameters;

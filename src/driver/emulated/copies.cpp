@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/emulated/arrays.hpp"
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
 #include "support/count.hpp"
@@ -29,6 +30,7 @@ bool span_of(std::uint64_t width, std::uint64_t height, std::uint64_t depth, std
 }
 
 CUresult check_side(CUctx_st& context, const char* call, Place& place, std::uint64_t bytes) {
+  if (place.in_array) return CUDA_SUCCESS;
   if (place.kind == CU_MEMORYTYPE_UNIFIED) {
     place.kind =
         is_device_address(context, place.address) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
@@ -85,25 +87,42 @@ Copy linear(Place to, Place from, std::uint64_t bytes) {
 }
 
 /// One side of a 2D or 3D copy.
-CUresult side(CUmemorytype kind, const void* host_memory, CUdeviceptr device_memory,
-              std::uint64_t x, std::uint64_t row, std::uint64_t pitch, Place& place) {
-  switch (kind) {
+struct Side {
+  CUmemorytype kind = CU_MEMORYTYPE_HOST;
+  const void* host_memory = nullptr;
+  CUdeviceptr device_memory = 0;
+  CUarray array = nullptr;
+  std::uint64_t x = 0, y = 0, z = 0;
+};
+
+/// Where the side begins, and its pitch and rows of a slice, which an array has of its own.
+CUresult begin(const Side& side, const Copy& copy, Place& place, std::uint64_t& pitch,
+               std::uint64_t& slice_rows) {
+  switch (side.kind) {
     case CU_MEMORYTYPE_HOST:
-      place = host(host_memory);
+      place = host(side.host_memory);
       break;
     case CU_MEMORYTYPE_DEVICE:
-      place = device(device_memory);
+      place = device(side.device_memory);
       break;
     case CU_MEMORYTYPE_UNIFIED:
-      place = {CU_MEMORYTYPE_UNIFIED, device_memory};
+      place = {CU_MEMORYTYPE_UNIFIED, side.device_memory};
       break;
     case CU_MEMORYTYPE_ARRAY:
-      return refuse(CUDA_ERROR_NOT_SUPPORTED, "the emulated driver does not support CUDA arrays");
+      return array_side(side.array, {side.x, side.y, side.z, copy.width, copy.height, copy.depth},
+                        place, pitch, slice_rows);
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+  std::uint64_t end = 0;
+  const bool fits = !__builtin_add_overflow(side.x, copy.width, &end) && end <= pitch;
+  const bool rows = copy.height > 1 || copy.depth > 1;
+  if (rows && (!fits || (copy.depth > 1 && slice_rows < copy.height))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   std::uint64_t offset = 0;
-  if (__builtin_mul_overflow(row, pitch, &offset) || __builtin_add_overflow(offset, x, &offset) ||
+  if (__builtin_mul_overflow(side.z * slice_rows + side.y, pitch, &offset) ||
+      __builtin_add_overflow(offset, side.x, &offset) ||
       __builtin_add_overflow(place.address, offset, &place.address)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -117,12 +136,14 @@ CUresult copy_from_2d(const CUDA_MEMCPY2D& from, Copy& copy) {
   whole.srcMemoryType = from.srcMemoryType;
   whole.srcHost = from.srcHost;
   whole.srcDevice = from.srcDevice;
+  whole.srcArray = from.srcArray;
   whole.srcPitch = from.srcPitch;
   whole.dstXInBytes = from.dstXInBytes;
   whole.dstY = from.dstY;
   whole.dstMemoryType = from.dstMemoryType;
   whole.dstHost = from.dstHost;
   whole.dstDevice = from.dstDevice;
+  whole.dstArray = from.dstArray;
   whole.dstPitch = from.dstPitch;
   whole.WidthInBytes = from.WidthInBytes;
   whole.Height = from.Height;
@@ -229,25 +250,16 @@ CUresult copy_from(const CUDA_MEMCPY3D& from, Copy& copy) {
   copy.from_pitch = from.srcPitch != 0 ? from.srcPitch : from.srcXInBytes + from.WidthInBytes;
   copy.to_height = from.dstHeight != 0 ? from.dstHeight : from.dstY + from.Height;
   copy.from_height = from.srcHeight != 0 ? from.srcHeight : from.srcY + from.Height;
-  const auto fits = [&](std::uint64_t x, std::uint64_t pitch) {
-    std::uint64_t end = 0;
-    return !__builtin_add_overflow(x, copy.width, &end) && end <= pitch;
-  };
-  const bool rows = copy.height > 1 || copy.depth > 1;
-  if (rows &&
-      (!fits(from.dstXInBytes, copy.to_pitch) || !fits(from.srcXInBytes, copy.from_pitch) ||
-       (copy.depth > 1 && (copy.to_height < copy.height || copy.from_height < copy.height)))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
   if (from.srcLOD != 0 || from.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result =
-          side(from.dstMemoryType, from.dstHost, from.dstDevice, from.dstXInBytes,
-               from.dstZ * copy.to_height + from.dstY, copy.to_pitch, copy.to);
+  const Side to{from.dstMemoryType, from.dstHost, from.dstDevice, from.dstArray,
+                from.dstXInBytes,   from.dstY,    from.dstZ};
+  if (const CUresult result = begin(to, copy, copy.to, copy.to_pitch, copy.to_height);
       result != CUDA_SUCCESS) {
     return result;
   }
-  return side(from.srcMemoryType, from.srcHost, from.srcDevice, from.srcXInBytes,
-              from.srcZ * copy.from_height + from.srcY, copy.from_pitch, copy.from);
+  const Side source{from.srcMemoryType, from.srcHost, from.srcDevice, from.srcArray,
+                    from.srcXInBytes,   from.srcY,    from.srcZ};
+  return begin(source, copy, copy.from, copy.from_pitch, copy.from_height);
 }
 
 namespace entries {
@@ -311,6 +323,49 @@ CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult result = copy_from(*copy, box); result != CUDA_SUCCESS) return result;
   return copy_later("cuMemcpy3DAsync", std::move(box), stream);
+}
+
+CUresult memcpy_device_to_array(CUarray to, std::size_t offset, CUdeviceptr from,
+                                std::size_t bytes) {
+  Place place;
+  if (const CUresult result = array_bytes(to, offset, bytes, place)) return result;
+  return copy_now("cuMemcpyDtoA", linear(place, device(from), bytes));
+}
+CUresult memcpy_array_to_device(CUdeviceptr to, CUarray from, std::size_t offset,
+                                std::size_t bytes) {
+  Place place;
+  if (const CUresult result = array_bytes(from, offset, bytes, place)) return result;
+  return copy_now("cuMemcpyAtoD", linear(device(to), place, bytes));
+}
+CUresult memcpy_host_to_array(CUarray to, std::size_t offset, const void* from, std::size_t bytes) {
+  Place place;
+  if (const CUresult result = array_bytes(to, offset, bytes, place)) return result;
+  return copy_now("cuMemcpyHtoA", linear(place, host(from), bytes));
+}
+CUresult memcpy_array_to_host(void* to, CUarray from, std::size_t offset, std::size_t bytes) {
+  Place place;
+  if (const CUresult result = array_bytes(from, offset, bytes, place)) return result;
+  return copy_now("cuMemcpyAtoH", linear(host(to), place, bytes));
+}
+CUresult memcpy_array_to_array(CUarray to, std::size_t to_offset, CUarray from,
+                               std::size_t from_offset, std::size_t bytes) {
+  Place to_place;
+  Place from_place;
+  if (const CUresult result = array_bytes(to, to_offset, bytes, to_place)) return result;
+  if (const CUresult result = array_bytes(from, from_offset, bytes, from_place)) return result;
+  return copy_now("cuMemcpyAtoA", linear(to_place, from_place, bytes));
+}
+CUresult memcpy_host_to_array_async(CUarray to, std::size_t offset, const void* from,
+                                    std::size_t bytes, CUstream stream) {
+  Place place;
+  if (const CUresult result = array_bytes(to, offset, bytes, place)) return result;
+  return copy_later("cuMemcpyHtoAAsync", linear(place, host(from), bytes), stream);
+}
+CUresult memcpy_array_to_host_async(void* to, CUarray from, std::size_t offset, std::size_t bytes,
+                                    CUstream stream) {
+  Place place;
+  if (const CUresult result = array_bytes(from, offset, bytes, place)) return result;
+  return copy_later("cuMemcpyAtoHAsync", linear(host(to), place, bytes), stream);
 }
 
 CUresult memset_d8(CUdeviceptr to, unsigned char value, std::size_t count) {

@@ -97,6 +97,7 @@ CUresult fault_of(emulator::Rule rule) noexcept {
     case Rule::OutOfBounds:
     case Rule::InvalidAddress:
     case Rule::WriteToReadonly:
+    case Rule::TextureObject:
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     case Rule::Misaligned:
       return CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -268,7 +268,7 @@ CUresult changing_memory(Work&& work) {
 }
 
 template <class Value>
-void put(void* data, Value value) {
+void put_attribute(void* data, Value value) {
   std::memcpy(data, &value, sizeof value);
 }
 
@@ -330,52 +330,52 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
 CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      put(data, pointer.context);
+      put_attribute(data, pointer.context);
       break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      put(data, static_cast<unsigned>(pointer.type));
+      put_attribute(data, static_cast<unsigned>(pointer.type));
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       if (pointer.device == 0) return CUDA_ERROR_INVALID_VALUE;
-      put(data, pointer.device);
+      put_attribute(data, pointer.device);
       break;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       if (pointer.host == 0) return CUDA_ERROR_INVALID_VALUE;
-      put(data, pointer.host);
+      put_attribute(data, pointer.host);
       break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      put(data, int{0});
+      put_attribute(data, int{0});
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-      put(data, pointer.id);
+      put_attribute(data, pointer.id);
       break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      put(data, int{pointer.managed});
+      put_attribute(data, int{pointer.managed});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      put(data, pointer.context->device);
+      put_attribute(data, pointer.context->device);
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      put(data, pointer.start);
+      put_attribute(data, pointer.start);
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      put(data, static_cast<std::size_t>(pointer.bytes));
+      put_attribute(data, static_cast<std::size_t>(pointer.bytes));
       break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
-      put(data, int{1});
+      put_attribute(data, int{1});
       break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      put(data, int{0});
+      put_attribute(data, int{0});
       break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      put(data, std::uint64_t{0});
+      put_attribute(data, std::uint64_t{0});
       break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      put(data, static_cast<int>(pointer.access));
+      put_attribute(data, static_cast<int>(pointer.access));
       break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       // Null for what was not allocated from a pool.
-      put(data, pointer.share ? pointer.share->pool.get() : nullptr);
+      put_attribute(data, pointer.share ? pointer.share->pool.get() : nullptr);
       break;
     default:
       return CUDA_ERROR_INVALID_VALUE;
@@ -394,10 +394,10 @@ CUresult null_attribute(CUpointer_attribute attribute, void* data) {
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      put(data, std::uint64_t{0});
+      put_attribute(data, std::uint64_t{0});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      put(data, int{-2});
+      put_attribute(data, int{-2});
       break;  // CU_DEVICE_INVALID
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -405,7 +405,7 @@ CUresult null_attribute(CUpointer_attribute attribute, void* data) {
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
     case CU_POINTER_ATTRIBUTE_MAPPED:
-      put(data, int{0});
+      put_attribute(data, int{0});
       break;
     default:
       return CUDA_ERROR_INVALID_VALUE;

@@ -30,8 +30,7 @@ namespace ptxgen::inline v0::driver::emulated {
 /// Checks and queues a copy, or captures it; complete at the return where CUDA says so.
 [[nodiscard]] CUresult copy_later(const char* call, Copy copy, CUstream stream);
 [[nodiscard]] CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill);
-/// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent,
-/// NOT_SUPPORTED for arrays.
+/// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent.
 [[nodiscard]] CUresult copy_from(const CUDA_MEMCPY3D& parameters, Copy& copy);
 
 }  // namespace ptxgen::inline v0::driver::emulated

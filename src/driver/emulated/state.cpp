@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "driver/emulated/arrays.hpp"
 #include "driver/emulated/entries.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -28,6 +29,7 @@ enum class Kind : std::uint8_t {
   Library,
   Kernel,
   UserObject,
+  Array,
 };
 
 struct Living {
@@ -89,6 +91,7 @@ std::shared_ptr<CUkern_st> hold(CUkernel handle) { return held(handle, Kind::Ker
 std::shared_ptr<CUuserObject_st> hold(CUuserObject handle) {
   return held(handle, Kind::UserObject);
 }
+std::shared_ptr<CUarray_st> hold(CUarray handle) { return held(handle, Kind::Array); }
 
 void enroll(const std::shared_ptr<CUctx_st>& one) { enter_living(one.get(), Kind::Context, one); }
 void enroll(const std::shared_ptr<CUstream_st>& one) { enter_living(one.get(), Kind::Stream, one); }
@@ -108,6 +111,7 @@ void enroll(const std::shared_ptr<CUkern_st>& one) { enter_living(one.get(), Kin
 void enroll(const std::shared_ptr<CUuserObject_st>& one) {
   enter_living(one.get(), Kind::UserObject, one);
 }
+void enroll(const std::shared_ptr<CUarray_st>& one) { enter_living(one.get(), Kind::Array, one); }
 
 bool living(CUcontext handle) { return is_living(handle, Kind::Context); }
 bool living(CUstream handle) { return is_living(handle, Kind::Stream); }
@@ -142,7 +146,9 @@ void forget_handles_of(CUcontext context) {
         (living.kind == Kind::Stream &&
          static_cast<const CUstream_st*>(living.owner.get())->context == context) ||
         (living.kind == Kind::Event &&
-         static_cast<const CUevent_st*>(living.owner.get())->context == context);
+         static_cast<const CUevent_st*>(living.owner.get())->context == context) ||
+        (living.kind == Kind::Array &&
+         static_cast<const CUarray_st*>(living.owner.get())->context == context);
     if (!its_own) {
       ++one;
       continue;

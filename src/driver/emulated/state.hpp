@@ -45,6 +45,7 @@ struct KernelLaunch {
 struct Place {
   CUmemorytype kind = CU_MEMORYTYPE_UNIFIED;
   std::uint64_t address = 0;
+  bool in_array = false;  ///< Device: part of a CUDA array, checked already
 };
 /// `depth` x `height` rows of `width` bytes. Host memory that the caller may change after the call
 /// was copied into `staged`.
@@ -94,6 +95,12 @@ struct RunGraph {
 struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
                                AllocateMemory, FreeMemory, RunGraph>;
+
+/// What a texture or surface object was created from.
+struct ImageDescription {
+  CUDA_RESOURCE_DESC resource{};
+  CUDA_TEXTURE_DESC texture{};
+};
 
 struct PoolShare;  ///< pools.hpp: what an allocation has of its memory pool
 struct Capture;    ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
@@ -221,6 +228,9 @@ struct CUctx_st {
   const std::unique_ptr<emulated::Reservations> reservations;
   const std::shared_ptr<emulated::GraphMemories> graph_memories;
   std::uint64_t blocks_made = 0;
+  std::uint64_t arrays_made = 0;
+  /// By handle; guarded by `memory_mutex`.
+  std::unordered_map<std::uint64_t, emulated::ImageDescription> images;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 
   // How launches run, and who receives their reports. A launch takes a copy of `options` when it is
@@ -254,6 +264,7 @@ namespace emulated {
 [[nodiscard]] std::shared_ptr<CUlib_st> hold(CUlibrary library);
 [[nodiscard]] std::shared_ptr<CUkern_st> hold(CUkernel kernel);
 [[nodiscard]] std::shared_ptr<CUuserObject_st> hold(CUuserObject object);
+[[nodiscard]] std::shared_ptr<CUarray_st> hold(CUarray array);
 void enroll(const std::shared_ptr<CUctx_st>& context);
 void enroll(const std::shared_ptr<CUstream_st>& stream);
 void enroll(const std::shared_ptr<CUevent_st>& event);
@@ -264,6 +275,7 @@ void enroll(const std::shared_ptr<CUmemPoolHandle_st>& pool);
 void enroll(const std::shared_ptr<CUlib_st>& library);
 void enroll(const std::shared_ptr<CUkern_st>& kernel);
 void enroll(const std::shared_ptr<CUuserObject_st>& object);
+void enroll(const std::shared_ptr<CUarray_st>& array);
 
 /// Whether the handle names a living object of its kind.
 [[nodiscard]] bool living(CUcontext context);

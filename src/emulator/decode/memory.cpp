@@ -101,6 +101,42 @@ MbarrierDetail mbarrier_detail(const ptx::Instruction& instruction) {
   return detail;
 }
 
+TextureDetail texture_detail(const ptx::Instruction& instruction) {
+  using Action = TextureDetail::Action;
+  TextureDetail detail;
+  const std::string_view mnemonic = ptx::info(instruction.op).mnemonic;
+  detail.surface = mnemonic.starts_with("su");
+  if (mnemonic == "tld4") detail.action = Action::Gather;
+  if (mnemonic == "txq" || mnemonic == "suq") detail.action = Action::Query;
+  if (mnemonic == "suld") detail.action = Action::Load;
+  if (mnemonic == "sust") detail.action = Action::Store;
+  const ptx::Modifier geometry = instruction.get(ptx::Field::TextureGeometry);
+  detail.layered = geometry == ptx::Modifier::dim_a1d || geometry == ptx::Modifier::dim_a2d;
+  if (geometry == ptx::Modifier::dim_2d || geometry == ptx::Modifier::dim_a2d) {
+    detail.dimensions = 2;
+  } else if (geometry == ptx::Modifier::dim_3d) {
+    detail.dimensions = 3;
+  }
+  switch (instruction.get(ptx::Field::TextureComponent)) {
+    case ptx::Modifier::g:
+      detail.component = 1;
+      break;
+    case ptx::Modifier::b:
+      detail.component = 2;
+      break;
+    case ptx::Modifier::a:
+      detail.component = 3;
+      break;
+    default:
+      break;
+  }
+  detail.type = instruction.type(0);
+  detail.integer = !detail.surface && instruction.type(1) == ptx::Type::s32;
+  detail.query = instruction.get(ptx::Field::TextureQuery);
+  detail.boundary = instruction.get(ptx::Field::SurfaceBoundary);
+  return detail;
+}
+
 }  // namespace
 
 /// Decodes one instruction of the rows that touch memory.
@@ -129,6 +165,9 @@ class MemoryDecoder {
     if (mnemonic == "mbarrier") return barrier();
     if (mnemonic == "cp") return copy();
     if (mnemonic == "wgmma") return warpgroup();
+    if (instruction_.op >= ptx::Op::tex && instruction_.op <= ptx::Op::suq_opaque) {
+      return texture();
+    }
     if (execution_of(instruction_.op) == Execution::MatrixMemory) return matrix();
     refuse();
   }
@@ -457,6 +496,35 @@ class MemoryDecoder {
   [[nodiscard]] unsigned warpgroup_columns() const {
     const bool pairs = instruction_.type(0) == ptx::Type::f16;
     return static_cast<unsigned>(parts_.results.size()) * (pairs ? 4 : 2);
+  }
+
+  void texture() {
+    const Decoder::Address& handle = parts_.addresses.at(0);
+    if (!handle.symbol.empty()) {
+      decoder_.refuse(
+          "texture and surface references are not supported by the emulator; use an object, whose "
+          "handle is an argument of the kernel");
+    }
+    const TextureDetail texture = texture_detail(instruction_);
+    detail_.address = operand(handle);
+    detail_.space = ptx::Space::Global;
+    detail_.reads = texture.action != TextureDetail::Action::Store;
+    detail_.writes = !detail_.reads;
+    detail_.uncounted = true;
+    detail_.data = std::move(detail_.writes ? parts_.sources : parts_.results);
+    // Gradients follow the coordinates. A texture without mipmaps has one level, whatever is asked.
+    detail_.sources = std::move(parts_.fragments);
+    detail_.kind = texture;
+    switch (texture.action) {
+      case TextureDetail::Action::Fetch:
+      case TextureDetail::Action::Gather:
+        return plain(&run_fetch);
+      case TextureDetail::Action::Query:
+        return plain(&run_image_query);
+      case TextureDetail::Action::Load:
+      case TextureDetail::Action::Store:
+        return plain(&run_surface);
+    }
   }
 
   /// mapa, getctarank: &a is a shared address in a register, or a variable.

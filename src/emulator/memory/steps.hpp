@@ -40,6 +40,10 @@ void run_wait_bulk(Context& context, const Step& step);
 void run_copy_tensor(Context& context, const Step& step);
 /// st.async.
 void run_store_async(Context& context, const Step& step);
+// tex and tld4; suld and sust; txq and suq.
+void run_fetch(Context& context, const Step& step);
+void run_surface(Context& context, const Step& step);
+void run_image_query(Context& context, const Step& step);
 // mapa and getctarank.
 void run_map_peer(Context& context, const Step& step);
 void run_peer_rank(Context& context, const Step& step);

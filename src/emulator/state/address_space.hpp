@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/state/machine.hpp"
+#include "emulator/state/textures.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "support/virtual_memory.hpp"
 
@@ -153,6 +154,9 @@ class AddressSpace {
   /// Locked by 16-byte atomics.
   [[nodiscard]] std::mutex& wide_atomics() const noexcept { return wide_atomics_; }
 
+  /// Texture and surface objects.
+  [[nodiscard]] ImageObjects& images() noexcept { return images_; }
+
   /// Shadow of the global race check; null until a launch needs it.
   [[nodiscard]] std::shared_ptr<GlobalShadow>& race_shadow() noexcept { return race_shadow_; }
 
@@ -180,6 +184,7 @@ class AddressSpace {
   VirtualMemory data_;
   VirtualMemory written_;
   bool tracks_ = true;
+  ImageObjects images_;
   std::shared_ptr<GlobalShadow> race_shadow_;
   std::uint64_t next_ = 0;        ///< offset of addresses never allocated
   std::uint64_t used_ = 0;        ///< bytes of live allocations

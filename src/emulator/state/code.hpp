@@ -156,6 +156,27 @@ struct TensorDetail {
   Slot ranks;  ///< the multicast mask of a load; absent: one block
 };
 
+/// Texture and surface rows. MemoryDetail::address is the handle; `sources` the coordinates, with
+/// the layer first; `data` the results (a fifth is the predicate of residency) or stored values.
+struct TextureDetail {
+  enum class Action : std::uint8_t {
+    Fetch,
+    Gather,  ///< tld4
+    Query,   ///< txq, suq
+    Load,    ///< suld
+    Store,   ///< sust
+  };
+  Action action = Action::Fetch;
+  bool surface = false;
+  bool layered = false;
+  bool integer = false;                          ///< coordinates
+  std::uint8_t dimensions = 1;                   ///< without the layer
+  std::uint8_t component = 0;                    ///< Gather
+  ptx::Type type = ptx::Type::none;              ///< of a result
+  ptx::Modifier query = ptx::Modifier::none;     ///< Query
+  ptx::Modifier boundary = ptx::Modifier::none;  ///< Load, Store: trap, clamp, zero
+};
+
 /// A memory instruction: what all of them have, and `kind` with the rest.
 struct MemoryDetail {
   ptx::Space space = ptx::Space::Generic;  ///< Param: of the kernel; of functions it is Local
@@ -190,7 +211,7 @@ struct MemoryDetail {
     std::uint32_t used = 0;  ///< bytes that `.pragma "used_bytes_mask"` names; 0: all
   } required;
   std::variant<std::monostate, AtomicDetail, MatrixDetail, AsyncCopyDetail, BulkDetail,
-               WaitGroupDetail, MbarrierDetail, WarpgroupDetail, TensorDetail>
+               WaitGroupDetail, MbarrierDetail, WarpgroupDetail, TensorDetail, TextureDetail>
       kind;
 
   template <class Kind>

@@ -33,6 +33,8 @@ constexpr std::string_view kSparse =
 constexpr std::string_view kByteMatrices =
     "matrices of 8-bit and narrower elements are not supported by the emulator; use .m8n8 with "
     ".b16";
+constexpr std::string_view kOpaqueQuery =
+    "this query is not supported by the emulator; pass the property to the kernel";
 constexpr std::string_view kClusterLaunch =
     "needs cluster launch control, which the emulator does not support";
 
@@ -57,6 +59,11 @@ constexpr Range kRanges[] = {
     {Op::createpolicy_fractional, Op::cvta_to, Execution::Memory},
     {Op::mapa, Op::getctarank, Execution::Memory},
     {Op::alloca, Op::stackrestore, Execution::Refused, kStack},
+    // ops_texture.def
+    {Op::tex, Op::txq, Execution::Memory},
+    {Op::txq_opaque, Op::txq_opaque, Execution::Refused, kOpaqueQuery},
+    {Op::txq_level, Op::suq, Execution::Memory},
+    {Op::suq_opaque, Op::suq_opaque, Execution::Refused, kOpaqueQuery},
     // ops_control.def
     {Op::bra, Op::brkpt, Execution::Control},
     // The scheduler takes nanosleep for a place where others may go on.

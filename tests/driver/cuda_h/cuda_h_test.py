@@ -112,6 +112,15 @@ MACROS = {
     "kMemHostAllocWriteCombined": "CU_MEMHOSTALLOC_WRITECOMBINED",
     "kJitTargetAccelerated": "CU_COMPUTE_ACCELERATED_TARGET_BASE",
     "kJitTargetFamily": "CU_COMPUTE_FAMILY_TARGET_BASE",
+    "kArrayLayered": "CUDA_ARRAY3D_LAYERED",
+    "kArraySurface": "CUDA_ARRAY3D_SURFACE_LDST",
+    "kArrayCubemap": "CUDA_ARRAY3D_CUBEMAP",
+    "kArrayGather": "CUDA_ARRAY3D_TEXTURE_GATHER",
+    "kTextureAsInteger": "CU_TRSF_READ_AS_INTEGER",
+    "kTextureNormalized": "CU_TRSF_NORMALIZED_COORDINATES",
+    "kTextureSrgb": "CU_TRSF_SRGB",
+    "kTextureNoTrilinear": "CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION",
+    "kTextureSeamless": "CU_TRSF_SEAMLESS_CUBEMAP",
 }
 for name in constants:
     if name not in MACROS:

@@ -64,6 +64,21 @@ def rows_of(file, macro):
     return [re.sub(r"\s+", " ", row) for row in found]
 
 
+def members(body, prefix=""):
+    """Names of the members of a structure, those of structures without a name inside it too."""
+    while nested := re.search(r"(?:struct|union)\s*\{", body):
+        end, depth = nested.end(), 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(body[end], 0)
+            end += 1
+        name = re.match(r"\s*(\w+)\s*;", body[end:])
+        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
+        body = body[:nested.start()] + body[end + name.end():]
+    for statement in filter(None, (part.strip() for part in body.split(";"))):
+        for part in statement.split(","):
+            yield prefix + re.search(r"(\w+)\s*(?:\[[^\]]*\])?$", part.strip()).group(1)
+
+
 api = without_comments((cudart / "api.hpp").read_text())
 twins, rows, signatures = [], [], []
 
@@ -82,17 +97,17 @@ for name, body in structs:
         continue
     twin = name.removesuffix("12") if name.endswith("Prop12") else name
     twins.append(f"PTXGEN_TWIN(ours::{name}, ::{twin})")
-    if name == "cudaPointerAttributes" and major == "12":
+    if name in ("cudaPointerAttributes", "cudaResourceDesc") and major == "12":
         body = re.sub(r"long reserved\[8\];", "", body)
     else:
         rows.append(f"PTXGEN_STRUCT({name}, {twin})")
-    for statement in filter(None, (part.strip() for part in body.split(";"))):
-        for part in statement.split(","):
-            member = re.search(r"(\w+)\s*(?:\[[^\]]*\])?$", part.strip()).group(1)
-            if member != "reserved":
-                rows.append(f"PTXGEN_MEMBER({name}, {twin}, {member})")
+    for member in members(body):
+        # CUDA 12 has cudaResourceDesc without these.
+        if "reserved" not in member and (name, member) != ("cudaResourceDesc", "flags"):
+            rows.append(f"PTXGEN_MEMBER({name}, {twin}, {member})")
 handles = {name: "ours::" + name for name in re.findall(r"using (cuda\w+_t) = CU\w+;", api)}
-handles |= {"cudaArray_t": "ptxgen::driver::CUarray"}
+handles |= {"cudaArray_t": "ptxgen::driver::CUarray",
+            "cudaMipmappedArray_t": "ptxgen::driver::CUmipmappedArray"}
 if major == "13":
     handles["cudaLogsCallbackHandle"] = "ptxgen::driver::CUlogsCallbackHandle"
 for theirs, mine in handles.items():

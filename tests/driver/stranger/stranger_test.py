@@ -160,7 +160,7 @@ def part_runtime():
         print(done.stdout, end="")
         check(done.stdout.endswith("passed\n"), "runtime.py does not finish")
         for words in ("cudaMemcpy: the destination is device memory, and the direction of the copy "
-                      "calls it host memory", "cudaMallocArray: the emulated CUDA runtime has no such"):
+                      "calls it host memory", "cudaMallocMipmappedArray: the emulated CUDA runtime has no such"):
             check(words in done.stderr, f"{words!r} is not in the log:\n{done.stderr}")
 
 
@@ -224,9 +224,9 @@ def part_settings():
     check(lines[0].startswith("1 "), f"{lines}")
     check("PTXGEN_EMULATED_PTX=nine is not a PTX version" in said, said)
     done = on_standin(sys.executable, "-c", "import ctypes\n"
-                      "print(ctypes.CDLL('libcuda.so.1').cuArrayCreate_v2(None))")
+                      "print(ctypes.CDLL('libcuda.so.1').cuMipmappedArrayCreate(None))")
     check(done.stdout == "801\n", done.stdout)
-    check("cuArrayCreate_v2: the emulated driver has no such function" in done.stderr, done.stderr)
+    check("cuMipmappedArrayCreate: the emulated driver has no such function" in done.stderr, done.stderr)
 
 
 FINDING = r"""ptxgen emulated driver: error: <module>:11: error: thread reads 4 bytes at offset 0x4 of \
