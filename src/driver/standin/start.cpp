@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "driver/emulated/state.hpp"
+#include "driver/recorder/recorder.hpp"
 #include "driver/standin/standin.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/ptx/target.hpp"
@@ -83,13 +84,14 @@ CUresult driver_get_version(int* version) noexcept {
 }  // namespace
 
 const Table& table() noexcept {
-  static const Table functions = [] {
+  static const Table plain = [] {
     Table made = emulated::table();
     made.init = init;
     made.driver_get_version = driver_get_version;
     made.get_proc_address = get_proc_address;
     return made;
   }();
+  static const Table functions = recorder::recorded_if_asked(plain);
   return functions;
 }
 
