@@ -246,6 +246,7 @@ class ProgramReader {
   }
 
   Recording finish() {
+    if (made_.steps.empty()) throw Error(Stage::Io, "bad-recording", "it has no step");
     made_.frames = made_.frame_hashes.size() + (made_.failure.empty() ? 0 : 1);
     const std::string hash = hash_of(made_.frame_hashes);
     if (ended_ && made_.hash != hash) {
