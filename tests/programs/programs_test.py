@@ -5,11 +5,13 @@
 part `some`    a few programs, of every part of the runtime API
 part `all`     every program of this folder, without options of the compiler other than the runtime's
 part `static`  a program with the static runtime, nvcc's default, which is refused
+part `recorded` programs recorded (PTXGEN_RECORD) and replayed by `ptxgen replay`, in another process
 part `images`  compressed PTX, PTX beside machine code, machine code alone; per-thread streams
 
 With PTXGEN_TEST_FULL `some` is skipped and `all` runs; else the other way round. Exit status 77 and
 a line SKIP where nvcc is missing."""
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["some", "all", "static", "images"])
+parser.add_argument("part", choices=["some", "all", "static", "recorded", "images"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
+parser.add_argument("--ptxgen", help="the program, for part recorded")
 parser.add_argument("--only", default="", help="programs whose name has this")
 options = parser.parse_args()
 here = Path(__file__).parent
@@ -29,6 +32,7 @@ standin = Path(options.standin)
 work = Path(options.work)
 work.mkdir(parents=True, exist_ok=True)
 
+RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture", "cooperative")
 SOME = ("vector_add", "managed_saxpy", "graph_nodes", "symbols", "errors", "cooperative")
 # Programs of several files, and what else the compiler is told.
 FLAGS = {"separate_main": ["-rdc=true", str(here / "separate_other.cu")],
@@ -144,6 +148,52 @@ def part_static():
     check("link the program with 'nvcc -cudart shared'" in done.stderr, "the log does not say why")
 
 
+def record(name):
+    """A program recorded while it runs as always, and its replay: the problem, or nothing."""
+    program, problem = build(name, "-cudart", "shared", program=name + "_recorded")
+    if program is None:
+        return problem
+    recording = work / (name + ".json")
+    recording.unlink(missing_ok=True)
+    done = on_standin(program, PTXGEN_RECORD=str(recording))
+    if done.returncode != 0 or not done.stdout.endswith("ok\n") or "not recorded" in done.stderr:
+        return f"recorded, it ends with {done.returncode}:\n{done.stdout}{done.stderr}"
+    report = json.loads(run(options.ptxgen, "replay", recording, "--json").stdout)
+    print(f"{name}: {report['frames']} launches, hash {report['hash']}")
+    if not report["same"] or report["hash"] != report["expected_hash"] or report["moved"]:
+        return f"is not the same: {report}"
+    if report["frames"] == 0 or report["notes"] or report["cut_off"]:
+        return f"is not recorded: {report}"
+    return ""
+
+
+def check_changed(name, bit):
+    """A bit of memory, and then of the kernel's text, is another one: the replay says where."""
+    recording = work / (name + ".json")
+    flipped = run(options.ptxgen, "replay", recording, "--flip", bit)
+    print(flipped.stdout, end="")
+    check(flipped.returncode == 1 and re.search(r"^launch 0 \(.*\): .*, the first is byte ",
+                                                flipped.stdout, re.M), flipped.stderr)
+    text = recording.read_text()
+    damaged = work / (name + "_damaged.json")
+    damaged.write_text(text.replace(".visible .entry", ".visible  .entry", 1))
+    refused = run(options.ptxgen, "replay", damaged)
+    check("the file was changed" in refused.stderr, refused.stderr)
+    listed = run(options.ptxgen, "replay", recording, "--list").stdout.splitlines()
+    check(len(listed) == 2 and re.match(r"0 \w+ <<<\(1,1,1\), .* changes \d+ bytes in ", listed[0]),
+          str(listed))
+
+
+def part_recorded():
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        problems = dict(zip(RECORDED, pool.map(record, RECORDED)))
+    for name, problem in problems.items():
+        check(not problem, f"{name} {problem}")
+    check_changed("symbols", "0:_ZL12coefficients:30")
+    again = on_standin(work / "symbols_recorded", PTXGEN_RECORD=str(work / "symbols.json"))
+    check(again.returncode == 0 and "nothing is recorded: File exists" in again.stderr, again.stderr)
+
+
 def part_images():
     ptx = "-gencode=arch=compute_80,code=compute_80"
     for program, flags in (("packed", ["-Xfatbin=-compress-all", ptx]),
@@ -164,4 +214,5 @@ def part_images():
     check("add -gencode arch=" in done.stderr, "the log does not say what to do")
 
 
-{"some": part_some, "all": part_all, "static": part_static, "images": part_images}[options.part]()
+{"some": part_some, "all": part_all, "static": part_static, "recorded": part_recorded,
+ "images": part_images}[options.part]()

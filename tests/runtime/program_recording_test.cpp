@@ -51,10 +51,10 @@ constexpr std::string_view kPtx = R"(.version 7.8
 /// A file system in which a write fails after some bytes, as on a full disk.
 class FullDisk : public FileSystem {
  public:
-  std::uint64_t room = ~std::uint64_t{0};
+  std::uint64_t left = ~std::uint64_t{0};
   int write(Handle handle, std::span<const std::byte> from, std::size_t& written) override {
-    if (from.size() > room) return ENOSPC;
-    room -= from.size();
+    if (from.size() > left) return ENOSPC;
+    left -= from.size();
     return FileSystem::write(handle, from, written);
   }
 };
@@ -62,9 +62,9 @@ class FullDisk : public FileSystem {
 /// A program of the driver, recorded into a file of a temporary folder.
 class RecordedProgram {
  public:
-  explicit RecordedProgram(std::uint64_t room = ~std::uint64_t{0},
+  explicit RecordedProgram(std::uint64_t left = ~std::uint64_t{0},
                            std::uint64_t limit = std::uint64_t{1} << 30) {
-    disk_.room = room;
+    disk_.left = left;
     FileSystem::Handle handle{};
     REQUIRE(disk_.create(path(), handle) == 0);
     file_ = std::make_unique<ProgramFile>(disk_, handle, path(), limit);
@@ -97,8 +97,8 @@ class RecordedProgram {
   void scale(CUdeviceptr data, std::uint32_t add, unsigned threads = 16,
              CUstream stream = nullptr) {
     void* arguments[] = {&data, &add};
-    REQUIRE_OK(driver.launch_kernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments,
-                                    nullptr));
+    REQUIRE_OK(
+        driver.launch_kernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr));
   }
   std::vector<std::uint32_t> read(CUdeviceptr data, std::size_t count) {
     std::vector<std::uint32_t> values(count);
@@ -191,8 +191,8 @@ TEST_CASE("a recorded program replays to the same bytes, launch by launch") {
   CHECK(result.frames == 2);
   CHECK(result.hash == recording.hash);
   CHECK(result.moved == 0);
-  CHECK(replayed(recording, {.last_launch = 0}).frames == 1);
-  CHECK(replayed(recording, {.last_launch = 0}).same);
+  CHECK(replayed(recording, {std::nullopt, 0}).frames == 1);
+  CHECK(replayed(recording, {std::nullopt, 0}).same);
 }
 
 TEST_CASE("memory at other addresses is found by the arguments that point into it") {
@@ -205,17 +205,17 @@ TEST_CASE("memory at other addresses is found by the arguments that point into i
 
 TEST_CASE("an inverted bit of memory is found at its launch") {
   const Recording recording = two_launches();
-  const Replay result = replayed(recording, {.flip = FlippedBit{1, 2, 8 * 20 + 3}});
+  const Replay result = replayed(recording, {FlippedBit{1, 2, 8 * 20 + 3}});
   CHECK_FALSE(result.same);
   REQUIRE(result.first);
   CHECK(to_text(*result.first, recording) ==
         "launch 1 (scale): 1 byte of memory0 differ, the first is byte 20: 4a, and was 32");
   CHECK(result.differing_launches == 1);
-  const Replay both = replayed(recording, {.flip = FlippedBit{0, 2, 8 * 20 + 3}});
+  const Replay both = replayed(recording, {FlippedBit{0, 2, 8 * 20 + 3}});
   CHECK(both.differing_launches == 2);
   REQUIRE(both.first);
   CHECK(both.first->frame == 0);
-  CHECK_THROWS_WITH(replayed(recording, {.flip = FlippedBit{2, 2, 0}}),
+  CHECK_THROWS_WITH(replayed(recording, {FlippedBit{2, 2, 0}}),
                     Contains("there is no bit 0 of buffer 2 in frame 2: the recording has 2 "));
 }
 
@@ -247,8 +247,7 @@ TEST_CASE("a changed byte of an input or of a kernel is found, in the file by it
   CHECK(other_kernel.first->frame == 0);
   CHECK(other_kernel.first->buffer == "counter");
   CHECK(other_kernel.differing_launches == 2);
-  CHECK_THROWS_WITH(parse_recording(to_json(kernel), "x.json"),
-                    Contains(": the file was changed"));
+  CHECK_THROWS_WITH(parse_recording(to_json(kernel), "x.json"), Contains(": the file was changed"));
 
   Recording hash = recording;
   for (Step& step : hash.steps) {

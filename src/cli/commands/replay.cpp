@@ -83,9 +83,10 @@ std::string notes_of(const Replay& result, const Recording& recording) {
   for (const std::string& note : recording.notes) text += "not recorded: " + note + "\n";
   if (!recording.cut_off.empty()) text += "not all of it: " + recording.cut_off + "\n";
   if (result.moved != 0) {
-    text += format_text("{} at other addresses than in the recording; addresses that are stored "
-                        "in memory are not translated\n",
-                        count_text(result.moved, "allocation"));
+    text += format_text(
+        "{} at other addresses than in the recording; addresses that are stored "
+        "in memory are not translated\n",
+        count_text(result.moved, "allocation"));
   }
   return text;
 }
@@ -177,9 +178,8 @@ int replay_command(const ReplayArguments& options) {
   const Context context(device_for(options, recording, settings));
   set_schedule(context, options);
   const Replay result = replay(context, recording, how);
-  write_output(options.output,
-               options.json ? text_of(as_json(result, recording))
-                            : as_text(result, recording, options.last_launch));
+  write_output(options.output, options.json ? text_of(as_json(result, recording))
+                                            : as_text(result, recording, options.last_launch));
   return result.same ? kDone : kFound;
 }
 

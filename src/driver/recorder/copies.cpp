@@ -68,10 +68,10 @@ bool copy_of_3d(const Recorder& recorder, const CUDA_MEMCPY3D& copy, CopyWork& w
   rows.height = copy.Height;
   rows.depth = copy.Depth;
   const auto with = [&](std::uint64_t pitch, std::uint64_t height) {
-    StepRows made = rows;
-    made.pitch = pitch != 0 ? pitch : rows.width;
-    made.slice_height = height != 0 ? height : rows.height;
-    return made;
+    StepRows built = rows;
+    built.pitch = pitch != 0 ? pitch : rows.width;
+    built.slice_height = height != 0 ? height : rows.height;
+    return built;
   };
   const StepRows to = with(copy.dstPitch, copy.dstHeight);
   const StepRows from = with(copy.srcPitch, copy.srcHeight);
@@ -109,18 +109,18 @@ bool is_known(const Recorder& recorder, const Side& side) {
 template <class WorkOf>
 CUresult copy_in(CUstream stream, WorkOf&& work_of, const Call& call) {
   return entry([&]() -> CUresult {
-    const Turn turn(stream);
-    Recorder& all = turn.recorder();
+    const CallScope scope(stream);
+    Recorder& all = scope.recorder();
     CopyWork work;
-    if (turn.captured()) {
+    if (scope.captured()) {
       const CUresult result = call();
       const std::lock_guard lock(all.mutex);
       const bool known = result == CUDA_SUCCESS && work_of(all, work);
       if (result == CUDA_SUCCESS) captured(all, stream, known ? Work(work) : Work());
       return result;
     }
-    if (!turn.records()) return call();
-    if (work_of(all, work)) return record_copy(turn, work, call);
+    if (!scope.records()) return call();
+    if (work_of(all, work)) return record_copy(scope, work, call);
     all.note("a copy of an array is not recorded");
     all.suspect = true;
     return call();
@@ -158,18 +158,18 @@ CUresult fill_in(CUstream stream, CUdeviceptr to, std::uint32_t value, std::uint
                  std::size_t width, std::size_t height, std::size_t pitch, const Call& call) {
   return entry([&]() -> CUresult {
     FillStep step;
-    step.to = {to, width * element_bytes, height, 1, pitch != 0 ? pitch : width * element_bytes,
+    step.to = {to,    width * element_bytes, height, 1, pitch != 0 ? pitch : width * element_bytes,
                height};
     step.value = value;
     step.element_bytes = element_bytes;
-    const Turn turn(stream);
-    if (turn.captured()) {
+    const CallScope scope(stream);
+    if (scope.captured()) {
       const CUresult result = call();
-      const std::lock_guard lock(turn.recorder().mutex);
-      if (result == CUDA_SUCCESS) captured(turn.recorder(), stream, FillWork{step});
+      const std::lock_guard lock(scope.recorder().mutex);
+      if (result == CUDA_SUCCESS) captured(scope.recorder(), stream, FillWork{step});
       return result;
     }
-    return turn.records() ? record_fill(turn, step, call) : call();
+    return scope.records() ? record_fill(scope, step, call) : call();
   });
 }
 
@@ -264,9 +264,8 @@ CUresult fill_rows_now(CUdeviceptr to, std::size_t pitch, Value value, std::size
 template <auto Member, class Value>
 CUresult fill_rows_later(CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,
                          std::size_t height, CUstream stream) {
-  return fill_in(stream, to, value, sizeof(Value), width, height, pitch, [=] {
-    return (active()->base.*Member)(to, pitch, value, width, height, stream);
-  });
+  return fill_in(stream, to, value, sizeof(Value), width, height, pitch,
+                 [=] { return (active()->base.*Member)(to, pitch, value, width, height, stream); });
 }
 
 template <class... Parameters>
@@ -298,14 +297,14 @@ Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy) {
   return copy_of_3d(recorder, copy, work) ? Work(work) : Work();
 }
 
-CUresult record_copy(const Turn& turn, const CopyWork& copy, const Call& call) {
-  Recorder& all = turn.recorder();
+CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call) {
+  Recorder& all = scope.recorder();
   const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
   const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
   if (from_device) all.catch_up();
   const CUresult result = call();
   if (result != CUDA_SUCCESS || is_empty(copy.to.rows)) return result;
-  if (const CUresult waited = turn.wait()) {
+  if (const CUresult waited = scope.wait()) {
     all.lost(waited);
     return result;
   }
@@ -325,11 +324,11 @@ CUresult record_copy(const Turn& turn, const CopyWork& copy, const Call& call) {
   return result;
 }
 
-CUresult record_fill(const Turn& turn, const FillStep& fill, const Call& call) {
-  Recorder& all = turn.recorder();
+CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call) {
+  Recorder& all = scope.recorder();
   const CUresult result = call();
   if (result != CUDA_SUCCESS || is_empty(fill.to)) return result;
-  if (const CUresult waited = turn.wait()) {
+  if (const CUresult waited = scope.wait()) {
     all.lost(waited);
     return result;
   }

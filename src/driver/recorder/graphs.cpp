@@ -19,8 +19,7 @@ std::vector<CUgraphNode> sorted_nodes(const Table& base, CUgraph graph) {
   if (base.graph_get_edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS) return {};
   std::vector<CUgraphNode> from(edges);
   std::vector<CUgraphNode> to(edges);
-  if (edges != 0 &&
-      base.graph_get_edges(graph, from.data(), to.data(), &edges) != CUDA_SUCCESS) {
+  if (edges != 0 && base.graph_get_edges(graph, from.data(), to.data(), &edges) != CUDA_SUCCESS) {
     return {};
   }
   std::map<CUgraphNode, std::size_t> missing;
@@ -58,7 +57,7 @@ Work node_work(Recorder& all, const CUDA_KERNEL_NODE_PARAMS& params, const Work&
   return work;
 }
 
-/// What a kernel node does now: its parameters may have been set after it was made.
+/// What a kernel node does now: its parameters may have been set after it was built.
 Work kernel_work(Recorder& all, CUgraphNode node, const Work& known) {
   CUDA_KERNEL_NODE_PARAMS params{};
   if (all.base.graph_kernel_node_get_params(node, &params) != CUDA_SUCCESS) return {};
@@ -141,25 +140,25 @@ CUresult launch(const Table& base, const KernelWork& work, CUstream stream) {
 }
 
 CUDA_MEMCPY3D copy_of(const CopyWork& copy) {
-  CUDA_MEMCPY3D made{};
+  CUDA_MEMCPY3D built{};
   const auto address = [](const Side& side) { return static_cast<CUdeviceptr>(side.rows.address); };
   const auto host = [](const Side& side) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(side.rows.address));
   };
-  made.srcMemoryType = copy.from.kind;
-  made.srcDevice = address(copy.from);
-  made.srcHost = host(copy.from);
-  made.srcPitch = copy.from.rows.pitch;
-  made.srcHeight = copy.from.rows.slice_height;
-  made.dstMemoryType = copy.to.kind;
-  made.dstDevice = address(copy.to);
-  made.dstHost = host(copy.to);
-  made.dstPitch = copy.to.rows.pitch;
-  made.dstHeight = copy.to.rows.slice_height;
-  made.WidthInBytes = copy.to.rows.width;
-  made.Height = copy.to.rows.height;
-  made.Depth = copy.to.rows.depth;
-  return made;
+  built.srcMemoryType = copy.from.kind;
+  built.srcDevice = address(copy.from);
+  built.srcHost = host(copy.from);
+  built.srcPitch = copy.from.rows.pitch;
+  built.srcHeight = copy.from.rows.slice_height;
+  built.dstMemoryType = copy.to.kind;
+  built.dstDevice = address(copy.to);
+  built.dstHost = host(copy.to);
+  built.dstPitch = copy.to.rows.pitch;
+  built.dstHeight = copy.to.rows.slice_height;
+  built.WidthInBytes = copy.to.rows.width;
+  built.Height = copy.to.rows.height;
+  built.Depth = copy.to.rows.depth;
+  return built;
 }
 
 CUresult fill(const Table& base, const FillStep& step, CUstream stream) {
@@ -178,30 +177,30 @@ CUresult fill(const Table& base, const FillStep& step, CUstream stream) {
   }
 }
 
-/// Does the work of one node in the turn's stream, as a step.
+/// Does the work of one node in the scope's stream, as a step.
 struct RunNode {
-  const Turn& turn;
+  const CallScope& scope;
   CUstream stream;
 
-  [[nodiscard]] const Table& base() const { return turn.recorder().base; }
+  [[nodiscard]] const Table& base() const { return scope.recorder().base; }
 
   CUresult operator()(const std::monostate&) const { return CUDA_SUCCESS; }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelWork& work) const {
-    return record_launch(turn, work, [&] { return launch(base(), work, stream); });
+    return record_launch(scope, work, [&] { return launch(base(), work, stream); });
   }
   CUresult operator()(const CopyWork& work) const {
     const CUDA_MEMCPY3D copy = copy_of(work);
-    return record_copy(turn, work, [&] { return base().memcpy_3d_async(&copy, stream); });
+    return record_copy(scope, work, [&] { return base().memcpy_3d_async(&copy, stream); });
   }
   CUresult operator()(const FillWork& work) const {
-    return record_fill(turn, work.step, [&] { return fill(base(), work.step, stream); });
+    return record_fill(scope, work.step, [&] { return fill(base(), work.step, stream); });
   }
   CUresult operator()(const HostWork& work) const {
     if (const CUresult result = base().launch_host_func(stream, work.function, work.user)) {
       return result;
     }
-    return turn.wait();
+    return scope.wait();
   }
   CUresult operator()(const EventWork& work) const {
     return work.waits ? base().stream_wait_event(stream, work.event, 0)
@@ -209,11 +208,11 @@ struct RunNode {
   }
 };
 
-CUresult run(const Turn& turn, const RecordedGraph& graph, CUstream stream) {
+CUresult run(const CallScope& scope, const RecordedGraph& graph, CUstream stream) {
   for (const RecordedGraph::Node& node : graph.nodes) {
-    if (const CUresult result = std::visit(RunNode{turn, stream}, node.work)) return result;
+    if (const CUresult result = std::visit(RunNode{scope, stream}, node.work)) return result;
     // The context is lost; the next call of the program says so.
-    if (turn.recorder().sink.ended()) break;
+    if (scope.recorder().sink.ended()) break;
   }
   return CUDA_SUCCESS;
 }
@@ -232,8 +231,7 @@ void replace_captures(Table& table) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const bool known = all.base.stream_is_capturing(stream, &status) == CUDA_SUCCESS;
     const CUresult result = all.base.stream_end_capture(stream, graph);
-    const bool ended = result == CUDA_SUCCESS ||
-                       result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+    const bool ended = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
                        result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     if (known && status != CU_STREAM_CAPTURE_STATUS_NONE && ended) --all.captures;
     return result;
@@ -252,7 +250,8 @@ void replace_captures(Table& table) {
 }
 
 /// A node was added: it does `work`.
-CUresult added(CUresult result, const CUgraphNode* node, const std::function<Work(Recorder&)>& work) {
+CUresult added(CUresult result, const CUgraphNode* node,
+               const std::function<Work(Recorder&)>& work) {
   return entry([&]() -> CUresult {
     if (result != CUDA_SUCCESS) return result;
     Recorder& all = *active();
@@ -276,8 +275,9 @@ void replace_memory_nodes(Table& table) {
                  node, [&](Recorder&) -> Work {
                    const std::uint64_t width = fill->width * fill->elementSize;
                    FillStep step;
-                   step.to = {fill->dst, width, fill->height, 1,
-                              fill->height > 1 ? fill->pitch : width, fill->height};
+                   step.to = {
+                       fill->dst,   width, fill->height, 1, fill->height > 1 ? fill->pitch : width,
+                       fill->height};
                    step.value = fill->value;
                    step.element_bytes = fill->elementSize;
                    return FillWork{step};
@@ -293,15 +293,16 @@ void replace_other_nodes(Table& table) {
                  [](Recorder&) { return Work(); });
   };
   table.graph_add_host_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
-                                 std::size_t count,
-                                 const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
+                                 std::size_t count, const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
     return added(active()->base.graph_add_host_node(node, graph, after, count, host), node,
-                 [&](Recorder&) { return HostWork{host->fn, host->userData}; });
+                 [&](Recorder&) {
+                   return HostWork{host->fn, host->userData};
+                 });
   };
   table.graph_add_child_graph_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                         std::size_t count, CUgraph child) -> CUresult {
-    return added(active()->base.graph_add_child_graph_node(node, graph, after, count, child),
-                 node, [&](Recorder& all) {
+    return added(active()->base.graph_add_child_graph_node(node, graph, after, count, child), node,
+                 [&](Recorder& all) {
                    CUgraph clone = nullptr;
                    (void)all.base.graph_child_graph_node_get_graph(*node, &clone);
                    copy_nodes(all, child, clone);
@@ -311,17 +312,21 @@ void replace_other_nodes(Table& table) {
   if (table.graph_add_event_record_node == nullptr) return;
   table.graph_add_event_record_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                          std::size_t count, CUevent event) -> CUresult {
-    return added(active()->base.graph_add_event_record_node(node, graph, after, count, event),
-                 node, [&](Recorder&) { return EventWork{event, false}; });
+    return added(active()->base.graph_add_event_record_node(node, graph, after, count, event), node,
+                 [&](Recorder&) {
+                   return EventWork{event, false};
+                 });
   };
   table.graph_add_event_wait_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                        std::size_t count, CUevent event) -> CUresult {
     return added(active()->base.graph_add_event_wait_node(node, graph, after, count, event), node,
-                 [&](Recorder&) { return EventWork{event, true}; });
+                 [&](Recorder&) {
+                   return EventWork{event, true};
+                 });
   };
 }
 
-/// An executable was made from a graph, or has become that graph.
+/// An executable was built from a graph, or has become that graph.
 CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
   return entry([&]() -> CUresult {
     if (result != CUDA_SUCCESS) return result;
@@ -377,17 +382,17 @@ void replace_executables(Table& table) {
 }
 
 CUresult launch_graph(CUgraphExec executable, CUstream stream) {
-  const Turn turn(stream);
-  Recorder& all = turn.recorder();
-  if (turn.captured()) {
+  const CallScope scope(stream);
+  Recorder& all = scope.recorder();
+  if (scope.captured()) {
     const CUresult result = all.base.graph_launch(executable, stream);
     const std::lock_guard lock(all.mutex);
     if (result == CUDA_SUCCESS) captured(all, stream, Work());
     return result;
   }
-  if (!turn.records()) return all.base.graph_launch(executable, stream);
+  if (!scope.records()) return all.base.graph_launch(executable, stream);
   const auto found = all.graphs.find(executable);
-  if (found != all.graphs.end() && found->second.known) return run(turn, found->second, stream);
+  if (found != all.graphs.end() && found->second.known) return run(scope, found->second, stream);
   all.catch_up();
   all.note(kUnknownGraph);
   all.suspect = true;
@@ -401,8 +406,8 @@ void captured(Recorder& all, CUstream stream, Work work) {
   const CUgraphNode* last = nullptr;
   std::size_t count = 0;
   const auto ask = all.base.stream_get_capture_info_v2;
-  if (ask == nullptr ||
-      ask(stream, &status, nullptr, nullptr, &last, &count) != CUDA_SUCCESS || count != 1) {
+  if (ask == nullptr || ask(stream, &status, nullptr, nullptr, &last, &count) != CUDA_SUCCESS ||
+      count != 1) {
     return;
   }
   all.nodes[*last] = std::move(work);

@@ -9,7 +9,8 @@ namespace ptxgen::inline v0::driver::recorder {
 namespace {
 
 constexpr const char* kUnknownKernel =
-    "a launch of a kernel whose module is not recorded: what it changes is, as if the host wrote it";
+    "a launch of a kernel whose module is not recorded: what it changes is, as if the host wrote "
+    "it";
 
 void set(std::uint32_t (&size)[3], unsigned x, unsigned y, unsigned z) {
   size[0] = x;
@@ -40,23 +41,23 @@ CUresult launch_unknown(Recorder& all, const Call& call) {
 CUresult launch_in(CUstream stream, KernelWork work, void** params, void** extra,
                    const Call& call) {
   return entry([&]() -> CUresult {
-    const Turn turn(stream);
-    Recorder& all = turn.recorder();
+    const CallScope scope(stream);
+    Recorder& all = scope.recorder();
     const auto copy_arguments = [&] {
       const RecordedKernel* const kernel = kernel_of(all, work.function);
       if (kernel == nullptr) return false;
       work.step.arguments = arguments_of(*kernel, params, extra);
       return true;
     };
-    if (turn.captured()) {
+    if (scope.captured()) {
       const CUresult result = call();
       const std::lock_guard lock(all.mutex);
       const bool known = result == CUDA_SUCCESS && copy_arguments();
       if (result == CUDA_SUCCESS) captured(all, stream, known ? Work(work) : Work());
       return result;
     }
-    if (!turn.records()) return call();
-    return copy_arguments() ? record_launch(turn, work, call) : launch_unknown(all, call);
+    if (!scope.records()) return call();
+    return copy_arguments() ? record_launch(scope, work, call) : launch_unknown(all, call);
   });
 }
 
@@ -90,7 +91,7 @@ void replace_new_launches(Table& table) {
     work.step.shared_bytes = shared;
     return launch_in(stream, work, params, extra, [=] {
       return active()->base.launch_kernel(function, grid_x, grid_y, grid_z, block_x, block_y,
-                                            block_z, shared, stream, params, extra);
+                                          block_z, shared, stream, params, extra);
     });
   };
   if (table.launch_cooperative_kernel != nullptr) {
@@ -106,7 +107,7 @@ void replace_new_launches(Table& table) {
       work.step.cooperative = true;
       return launch_in(stream, work, params, nullptr, [=] {
         return active()->base.launch_cooperative_kernel(function, grid_x, grid_y, grid_z, block_x,
-                                                          block_y, block_z, shared, stream, params);
+                                                        block_y, block_z, shared, stream, params);
       });
     };
   }
@@ -123,35 +124,34 @@ void replace_new_launches(Table& table) {
 /// The functions from before CUDA 4.0, whose arguments the function holds.
 CUresult launch_old(CUstream stream, const Call& call) {
   return entry([&]() -> CUresult {
-    const Turn turn(stream);
-    return turn.records() ? launch_unknown(turn.recorder(), call) : call();
+    const CallScope scope(stream);
+    return scope.records() ? launch_unknown(scope.recorder(), call) : call();
   });
 }
 
 void replace_old_launches(Table& table) {
-  if (table.launch == nullptr || table.launch_grid == nullptr || table.launch_grid_async == nullptr) {
+  if (table.launch == nullptr || table.launch_grid == nullptr ||
+      table.launch_grid_async == nullptr) {
     return;
   }
   table.launch = [](CUfunction function) -> CUresult {
     return launch_old(nullptr, [=] { return active()->base.launch(function); });
   };
   table.launch_grid = [](CUfunction function, int width, int height) -> CUresult {
-    return launch_old(nullptr,
-                      [=] { return active()->base.launch_grid(function, width, height); });
+    return launch_old(nullptr, [=] { return active()->base.launch_grid(function, width, height); });
   };
   table.launch_grid_async = [](CUfunction function, int width, int height,
                                CUstream stream) -> CUresult {
-    return launch_old(stream, [=] {
-      return active()->base.launch_grid_async(function, width, height, stream);
-    });
+    return launch_old(
+        stream, [=] { return active()->base.launch_grid_async(function, width, height, stream); });
   };
 }
 
 CUresult set_attribute(CUfunction function, int attribute, int value, const Call& call) {
   return entry([&]() -> CUresult {
-    const Turn turn;
-    Recorder& all = turn.recorder();
-    const RecordedKernel* const kernel = turn.records() ? kernel_of(all, function) : nullptr;
+    const CallScope scope;
+    Recorder& all = scope.recorder();
+    const RecordedKernel* const kernel = scope.records() ? kernel_of(all, function) : nullptr;
     const CUresult result = call();
     if (result == CUDA_SUCCESS && kernel != nullptr) {
       all.sink.write(AttributeStep{kernel->module, kernel->name, attribute, value});
@@ -200,16 +200,17 @@ std::vector<std::byte> arguments_of(const RecordedKernel& kernel, void** params,
   return block;
 }
 
-CUresult record_launch(const Turn& turn, const KernelWork& work, const Call& call) {
-  Recorder& all = turn.recorder();
-  const RecordedKernel& kernel = *kernel_of(all, work.function);
+CUresult record_launch(const CallScope& scope, const KernelWork& work, const Call& call) {
+  Recorder& all = scope.recorder();
+  const RecordedKernel* const kernel = kernel_of(all, work.function);
+  if (kernel == nullptr) return launch_unknown(all, call);
   LaunchStep step = work.step;
-  step.module = kernel.module;
-  step.kernel = kernel.name;
+  step.module = kernel->module;
+  step.kernel = kernel->name;
   all.catch_up();
   const CUresult result = call();
   if (result != CUDA_SUCCESS) return result;
-  const CUresult waited = turn.wait();
+  const CUresult waited = scope.wait();
   if (waited == CUDA_SUCCESS) {
     (void)add_outputs(all, step);
   } else {

@@ -13,16 +13,16 @@ bool is_host_visible(StepMemory memory) {
 }
 
 /// Notes an allocation that succeeded.
-CUresult made(const Turn& turn, CUresult result, const CUdeviceptr* address, std::uint64_t bytes,
-              StepMemory memory) {
+CUresult note_allocation(const CallScope& scope, CUresult result, const CUdeviceptr* address,
+                         std::uint64_t bytes, StepMemory memory) {
   if (result != CUDA_SUCCESS) return result;
   // Stream-ordered memory exists when the stream is there.
-  if (turn.records()) (void)turn.wait();
-  if (turn.records()) {
-    allocated(turn.recorder(), *address, bytes, memory);
-  } else if (!turn.recorder().sink.ended()) {
-    const std::lock_guard lock(turn.recorder().mutex);
-    turn.recorder().note("memory allocated while a stream is captured is not recorded");
+  if (scope.records()) (void)scope.wait();
+  if (scope.records()) {
+    allocated(scope.recorder(), *address, bytes, memory);
+  } else if (scope.recorder().captures.load() != 0 && !scope.recorder().sink.ended()) {
+    const std::lock_guard lock(scope.recorder().mutex);
+    scope.recorder().note("memory allocated while a stream is captured is not recorded");
   }
   return result;
 }
@@ -31,9 +31,9 @@ CUresult made(const Turn& turn, CUresult result, const CUdeviceptr* address, std
 template <class Free>
 CUresult free_memory(CUdeviceptr address, CUstream stream, Free&& call) {
   return entry([&]() -> CUresult {
-    const Turn turn(stream);
+    const CallScope scope(stream);
     const CUresult result = call();
-    if (result == CUDA_SUCCESS && turn.records()) freed(turn.recorder(), address);
+    if (result == CUDA_SUCCESS && scope.records()) freed(scope.recorder(), address);
     return result;
   });
 }
@@ -45,9 +45,10 @@ CUdeviceptr device_address_of(const Recorder& recorder, void* memory) {
   return ask != nullptr && ask(&address, memory, 0) == CUDA_SUCCESS ? address : 0;
 }
 
-CUresult made_host(const Turn& turn, CUresult result, void** memory, std::size_t bytes) {
-  if (result != CUDA_SUCCESS || !turn.records()) return result;
-  Recorder& recorder = turn.recorder();
+CUresult note_host_allocation(const CallScope& scope, CUresult result, void** memory,
+                              std::size_t bytes) {
+  if (result != CUDA_SUCCESS || !scope.records()) return result;
+  Recorder& recorder = scope.recorder();
   const CUdeviceptr address = device_address_of(recorder, *memory);
   if (address == 0) return result;  // for the host alone
   recorder.host_memory[*memory] = {bytes, false};
@@ -56,8 +57,8 @@ CUresult made_host(const Turn& turn, CUresult result, void** memory, std::size_t
 }
 
 /// The region at a host address is no more.
-void freed_host(const Turn& turn, const void* memory) {
-  Recorder& recorder = turn.recorder();
+void freed_host(const CallScope& scope, const void* memory) {
+  Recorder& recorder = scope.recorder();
   const auto found = recorder.host_memory.find(memory);
   if (found == recorder.host_memory.end()) return;
   recorder.host_memory.erase(found);
@@ -69,9 +70,9 @@ void freed_host(const Turn& turn, const void* memory) {
 void replace_device_memory(Table& table) {
   table.mem_alloc = [](CUdeviceptr* address, std::size_t bytes) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      return made(turn, turn.recorder().base.mem_alloc(address, bytes), address, bytes,
-                  StepMemory::Device);
+      const CallScope scope;
+      return note_allocation(scope, scope.recorder().base.mem_alloc(address, bytes), address, bytes,
+                             StepMemory::Device);
     });
   };
   table.mem_free = [](CUdeviceptr address) -> CUresult {
@@ -81,11 +82,11 @@ void replace_device_memory(Table& table) {
     table.mem_alloc_pitch = [](CUdeviceptr* address, std::size_t* pitch, std::size_t width,
                                std::size_t height, unsigned element_bytes) -> CUresult {
       return entry([&] {
-        const Turn turn;
+        const CallScope scope;
         const CUresult result =
-            turn.recorder().base.mem_alloc_pitch(address, pitch, width, height, element_bytes);
-        return made(turn, result, address, result == CUDA_SUCCESS ? *pitch * height : 0,
-                    StepMemory::Device);
+            scope.recorder().base.mem_alloc_pitch(address, pitch, width, height, element_bytes);
+        return note_allocation(scope, result, address, result == CUDA_SUCCESS ? *pitch * height : 0,
+                               StepMemory::Device);
       });
     };
   }
@@ -93,9 +94,9 @@ void replace_device_memory(Table& table) {
   table.mem_alloc_managed = [](CUdeviceptr* address, std::size_t bytes,
                                unsigned flags) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      return made(turn, turn.recorder().base.mem_alloc_managed(address, bytes, flags), address,
-                  bytes, StepMemory::Managed);
+      const CallScope scope;
+      return note_allocation(scope, scope.recorder().base.mem_alloc_managed(address, bytes, flags),
+                             address, bytes, StepMemory::Managed);
     });
   };
 }
@@ -104,18 +105,18 @@ void replace_stream_memory(Table& table) {
   if (table.mem_alloc_async == nullptr) return;
   table.mem_alloc_async = [](CUdeviceptr* address, std::size_t bytes, CUstream stream) -> CUresult {
     return entry([&] {
-      const Turn turn(stream);
-      return made(turn, turn.recorder().base.mem_alloc_async(address, bytes, stream), address,
-                  bytes, StepMemory::Stream);
+      const CallScope scope(stream);
+      return note_allocation(scope, scope.recorder().base.mem_alloc_async(address, bytes, stream),
+                             address, bytes, StepMemory::Stream);
     });
   };
   table.mem_alloc_from_pool_async = [](CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                        CUstream stream) -> CUresult {
     return entry([&] {
-      const Turn turn(stream);
-      return made(turn,
-                  turn.recorder().base.mem_alloc_from_pool_async(address, bytes, pool, stream),
-                  address, bytes, StepMemory::Stream);
+      const CallScope scope(stream);
+      return note_allocation(
+          scope, scope.recorder().base.mem_alloc_from_pool_async(address, bytes, pool, stream),
+          address, bytes, StepMemory::Stream);
     });
   };
   table.mem_free_async = [](CUdeviceptr address, CUstream stream) -> CUresult {
@@ -127,24 +128,25 @@ void replace_stream_memory(Table& table) {
 void replace_pinned_memory(Table& table) {
   table.mem_host_alloc = [](void** memory, std::size_t bytes, unsigned flags) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      return made_host(turn, turn.recorder().base.mem_host_alloc(memory, bytes, flags), memory,
-                       bytes);
+      const CallScope scope;
+      return note_host_allocation(scope, scope.recorder().base.mem_host_alloc(memory, bytes, flags),
+                                  memory, bytes);
     });
   };
   if (table.mem_alloc_host != nullptr) {
     table.mem_alloc_host = [](void** memory, std::size_t bytes) -> CUresult {
       return entry([&] {
-        const Turn turn;
-        return made_host(turn, turn.recorder().base.mem_alloc_host(memory, bytes), memory, bytes);
+        const CallScope scope;
+        return note_host_allocation(scope, scope.recorder().base.mem_alloc_host(memory, bytes),
+                                    memory, bytes);
       });
     };
   }
   table.mem_free_host = [](void* memory) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.mem_free_host(memory);
-      if (result == CUDA_SUCCESS && turn.records()) freed_host(turn, memory);
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.mem_free_host(memory);
+      if (result == CUDA_SUCCESS && scope.records()) freed_host(scope, memory);
       return result;
     });
   };
@@ -155,29 +157,29 @@ void replace_registered_memory(Table& table) {
   if (table.mem_host_register == nullptr || table.mem_host_get_device_pointer == nullptr) return;
   table.mem_host_register = [](void* memory, std::size_t bytes, unsigned flags) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.mem_host_register(memory, bytes, flags);
-      if (result == CUDA_SUCCESS && turn.records()) {
-        turn.recorder().host_memory[memory] = {bytes, true};
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.mem_host_register(memory, bytes, flags);
+      if (result == CUDA_SUCCESS && scope.records()) {
+        scope.recorder().host_memory[memory] = {bytes, true};
       }
       return result;
     });
   };
   table.mem_host_unregister = [](void* memory) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.mem_host_unregister(memory);
-      if (result == CUDA_SUCCESS && turn.records()) freed_host(turn, memory);
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.mem_host_unregister(memory);
+      if (result == CUDA_SUCCESS && scope.records()) freed_host(scope, memory);
       return result;
     });
   };
   table.mem_host_get_device_pointer = [](CUdeviceptr* address, void* memory,
                                          unsigned flags) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      Recorder& all = turn.recorder();
+      const CallScope scope;
+      Recorder& all = scope.recorder();
       const CUresult result = all.base.mem_host_get_device_pointer(address, memory, flags);
-      if (result != CUDA_SUCCESS || !turn.records()) return result;
+      if (result != CUDA_SUCCESS || !scope.records()) return result;
       const auto found = all.host_memory.find(memory);
       const bool is_new = found != all.host_memory.end() && found->second.registered &&
                           all.shadow.device_address(memory) == 0;
@@ -199,8 +201,8 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
   region.host_visible = is_host_visible(memory);
   region.host = static_cast<const std::byte*>(host);
   if (recorder.shadow.add(std::move(region), bytes) != CUDA_SUCCESS) {
-    recorder.note(format_text("{} bytes at {:#x} cannot be read and are not recorded", bytes,
-                              address));
+    recorder.note(
+        format_text("{} bytes at {:#x} cannot be read and are not recorded", bytes, address));
     return;
   }
   recorder.allocated.insert(address);

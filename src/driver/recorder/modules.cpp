@@ -42,8 +42,8 @@ std::optional<RecordedModule> read_module(Recorder& all, std::span<const std::by
     all.note("a module is not recorded, nor are launches of its kernels: " + found.why);
     return std::nullopt;
   }
-  RecordedModule made;
-  made.number = all.modules_made;
+  RecordedModule built;
+  built.number = all.modules_loaded;
   ptx::Module parsed;
   try {
     parsed = ptx::parse(found.ptx, "<module>");
@@ -53,16 +53,17 @@ std::optional<RecordedModule> read_module(Recorder& all, std::span<const std::by
   }
   for (const ptx::Function& function : parsed.functions) {
     if (!function.entry) continue;
-    RecordedKernel kernel = kernel_in(parsed, function, made.number);
-    made.kernels.emplace(kernel.name, kernel);
+    RecordedKernel kernel = kernel_in(parsed, function, built.number);
+    built.kernels.emplace(kernel.name, kernel);
   }
   for (const ptx::Variable& variable : parsed.variables) {
-    const bool is_memory = variable.space == ptx::Space::Global || variable.space == ptx::Space::Const;
-    if (is_memory) made.variable_names.emplace_back(parsed.text(variable.name));
+    const bool is_memory =
+        variable.space == ptx::Space::Global || variable.space == ptx::Space::Const;
+    if (is_memory) built.variable_names.emplace_back(parsed.text(variable.name));
   }
-  made.ptx = all.sink.keep(std::as_bytes(std::span(found.ptx)));
-  ++all.modules_made;
-  return made;
+  built.ptx = all.sink.keep(std::as_bytes(std::span(found.ptx)));
+  ++all.modules_loaded;
+  return built;
 }
 
 /// The recorded module of a handle, also of a library's, or null.
@@ -77,13 +78,13 @@ const RecordedModule* module_of(const Recorder& all, CUmodule handle) {
 
 /// After a load call that succeeded.
 void loaded(Recorder& all, CUmodule handle, std::span<const std::byte> image) {
-  std::optional<RecordedModule> made = read_module(all, image);
-  if (!made) {
+  std::optional<RecordedModule> built = read_module(all, image);
+  if (!built) {
     all.suspect = true;
     return;
   }
-  add_variables(all, *made, handle);
-  all.modules[handle] = std::move(*made);
+  add_variables(all, *built, handle);
+  all.modules[handle] = std::move(*built);
 }
 
 /// The module of a library in the context. A driver may make it at the first use.
@@ -111,9 +112,9 @@ void unloaded(Recorder& all, const RecordedModule& module) {
 template <class Load, class Image>
 CUresult load(CUmodule* handle, Load&& call, Image&& image) {
   return entry([&]() -> CUresult {
-    const Turn turn;
+    const CallScope scope;
     const CUresult result = call();
-    if (result == CUDA_SUCCESS && turn.records()) loaded(turn.recorder(), *handle, image());
+    if (result == CUDA_SUCCESS && scope.records()) loaded(scope.recorder(), *handle, image());
     return result;
   });
 }
@@ -126,21 +127,22 @@ std::string file_or_nothing(const char* path) {
   }
 }
 
-/// Modules that are loaded without a recording step, with no context current for example, have none.
+/// Modules that are loaded without a recording step, with no context current for example, have
+/// none.
 template <class Load, class Image>
 CUresult load_library_by(CUlibrary* library, Load&& call, Image&& image) {
   return entry([&]() -> CUresult {
-    const Turn turn;
+    const CallScope scope;
     const CUresult result = call();
-    Recorder& all = turn.recorder();
+    Recorder& all = scope.recorder();
     if (result != CUDA_SUCCESS || all.sink.ended()) return result;
     std::unique_lock<std::mutex> lock;
-    if (!turn.records()) lock = std::unique_lock(all.mutex);
+    if (!scope.records()) lock = std::unique_lock(all.mutex);
     all.begin();
-    std::optional<RecordedModule> made = read_module(all, image());
-    if (!made) return result;
-    RecordedModule& kept = all.libraries[*library] = std::move(*made);
-    if (turn.records()) load_library(all, *library, kept);
+    std::optional<RecordedModule> built = read_module(all, image());
+    if (!built) return result;
+    RecordedModule& kept = all.libraries[*library] = std::move(*built);
+    if (scope.records()) load_library(all, *library, kept);
     return result;
   });
 }
@@ -182,10 +184,10 @@ void replace_module_loads(Table& table) {
 void replace_module_uses(Table& table) {
   table.module_unload = [](CUmodule handle) -> CUresult {
     return entry([&]() -> CUresult {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.module_unload(handle);
-      if (result != CUDA_SUCCESS || !turn.records()) return result;
-      Recorder& all = turn.recorder();
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.module_unload(handle);
+      if (result != CUDA_SUCCESS || !scope.records()) return result;
+      Recorder& all = scope.recorder();
       const auto found = all.modules.find(handle);
       if (found == all.modules.end()) return result;
       unloaded(all, found->second);
@@ -236,20 +238,19 @@ void replace_library_loads(Table& table) {
         library,
         [&] {
           return active()->base.library_load_data(library, code, jit, jit_values, jit_count,
-                                                    options, values, count);
+                                                  options, values, count);
         },
         [&] { return emulated::image_at(code); });
   };
   table.library_load_from_file = [](CUlibrary* library, const char* path, CUjit_option* jit,
-                                    void** jit_values, unsigned jit_count,
-                                    CUlibraryOption* options, void** values,
-                                    unsigned count) -> CUresult {
+                                    void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                    void** values, unsigned count) -> CUresult {
     std::string bytes;
     return load_library_by(
         library,
         [&] {
           return active()->base.library_load_from_file(library, path, jit, jit_values, jit_count,
-                                                         options, values, count);
+                                                       options, values, count);
         },
         [&] {
           bytes = file_or_nothing(path);
@@ -258,10 +259,10 @@ void replace_library_loads(Table& table) {
   };
   table.library_unload = [](CUlibrary library) -> CUresult {
     return entry([&]() -> CUresult {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.library_unload(library);
-      if (result != CUDA_SUCCESS || !turn.records()) return result;
-      Recorder& all = turn.recorder();
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.library_unload(library);
+      if (result != CUDA_SUCCESS || !scope.records()) return result;
+      Recorder& all = scope.recorder();
       const auto found = all.libraries.find(library);
       if (found == all.libraries.end()) return result;
       unloaded(all, found->second);
@@ -276,8 +277,10 @@ void keep_kernels(Recorder& all, CUlibrary library, std::span<CUkernel> kernels,
                   const char* only_name) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.libraries.find(library);
-  if (found == all.libraries.end()) return;
   for (CUkernel const kernel : kernels) {
+    all.kernels.erase(kernel);
+    all.library_of.erase(kernel);
+    if (found == all.libraries.end()) continue;
     const char* name = only_name;
     if (name == nullptr && all.base.kernel_get_name(&name, kernel) != CUDA_SUCCESS) continue;
     keep_kernel(all, kernel, found->second, name);
@@ -289,14 +292,14 @@ void keep_kernels(Recorder& all, CUlibrary library, std::span<CUkernel> kernels,
 template <class Use>
 CUresult use_library(CUlibrary library, Use&& call) {
   return entry([&]() -> CUresult {
-    const Turn turn;
-    if (turn.records()) {
-      const auto found = turn.recorder().libraries.find(library);
-      if (found != turn.recorder().libraries.end()) {
-        load_library(turn.recorder(), library, found->second);
+    const CallScope scope;
+    if (scope.records()) {
+      const auto found = scope.recorder().libraries.find(library);
+      if (found != scope.recorder().libraries.end()) {
+        load_library(scope.recorder(), library, found->second);
       }
     }
-    return call(turn.recorder());
+    return call(scope.recorder());
   });
 }
 
@@ -343,11 +346,11 @@ void replace_library_uses(Table& table) {
 void replace_kernels(Table& table) {
   table.kernel_get_function = [](CUfunction* function, CUkernel kernel) -> CUresult {
     return entry([&]() -> CUresult {
-      const Turn turn;
-      Recorder& all = turn.recorder();
-      if (turn.records()) (void)kernel_of(all, reinterpret_cast<CUfunction>(kernel));
+      const CallScope scope;
+      Recorder& all = scope.recorder();
+      if (scope.records()) (void)kernel_of(all, reinterpret_cast<CUfunction>(kernel));
       const CUresult result = all.base.kernel_get_function(function, kernel);
-      if (result != CUDA_SUCCESS || !turn.records()) return result;
+      if (result != CUDA_SUCCESS || !scope.records()) return result;
       const auto found = all.kernels.find(kernel);
       if (found != all.kernels.end()) all.kernels[*function] = found->second;
       return result;
@@ -367,7 +370,8 @@ void add_variables(Recorder& all, RecordedModule& module, CUmodule handle) {
     StepVariable variable{name, 0, 0};
     std::size_t bytes = 0;
     CUdeviceptr address = 0;
-    if (all.base.module_get_global(&address, &bytes, handle, name.c_str()) != CUDA_SUCCESS) continue;
+    if (all.base.module_get_global(&address, &bytes, handle, name.c_str()) != CUDA_SUCCESS)
+      continue;
     variable.address = address;
     variable.bytes = bytes;
     Region region;

@@ -1,4 +1,4 @@
-// src/driver/recorder/recorder.cpp - turns, contexts and the table of the recorder
+// src/driver/recorder/recorder.cpp - scopes, contexts and the table of the recorder
 #include "driver/recorder/recorder.hpp"
 
 #include <algorithm>
@@ -103,9 +103,8 @@ void replace_contexts(Table& table) {
   };
   table.device_primary_ctx_release = [](CUdevice device) -> CUresult {
     return entry([&] {
-      return may_end_context(
-          active()->base.device_primary_ctx_release(device),
-          [&](Recorder& all) { return !primary_is_active(all, device); });
+      return may_end_context(active()->base.device_primary_ctx_release(device),
+                             [&](Recorder& all) { return !primary_is_active(all, device); });
     });
   };
   if (table.ctx_destroy != nullptr) {
@@ -119,10 +118,10 @@ void replace_contexts(Table& table) {
   if (table.ctx_set_limit == nullptr) return;
   table.ctx_set_limit = [](CUlimit limit, std::size_t value) -> CUresult {
     return entry([&] {
-      const Turn turn;
-      const CUresult result = turn.recorder().base.ctx_set_limit(limit, value);
-      if (result == CUDA_SUCCESS && turn.records()) {
-        turn.recorder().sink.write(LimitStep{static_cast<int>(limit), value});
+      const CallScope scope;
+      const CUresult result = scope.recorder().base.ctx_set_limit(limit, value);
+      if (result == CUDA_SUCCESS && scope.records()) {
+        scope.recorder().sink.write(LimitStep{static_cast<int>(limit), value});
       }
       return result;
     });
@@ -167,7 +166,7 @@ void Recorder::catch_up() {
 
 void Recorder::lost(CUresult result) { sink.end("device-fault: " + result_name(result)); }
 
-Turn::Turn(CUstream stream) : recorder_(*active()), stream_(stream) {
+CallScope::CallScope(CUstream stream) : recorder_(*active()), stream_(stream) {
   if (recorder_.sink.ended()) return;
   if (recorder_.captures.load() != 0) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -186,7 +185,7 @@ Turn::Turn(CUstream stream) : recorder_(*active()), stream_(stream) {
   if (is_recorded_context(recorder_)) lock_ = std::move(lock);
 }
 
-CUresult Turn::wait() const { return recorder_.base.stream_synchronize(stream_); }
+CUresult CallScope::wait() const { return recorder_.base.stream_synchronize(stream_); }
 
 Table recording_table(const Table& base, StepSink& sink) {
   the_recorder = std::make_unique<Recorder>(base, sink);

@@ -50,8 +50,8 @@ struct ChildWork {
   CUgraph graph = nullptr;
 };
 /// What one node of a graph does.
-using Work = std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork,
-                          ChildWork>;
+using Work =
+    std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork, ChildWork>;
 
 /// An executable graph as its nodes in an order that the edges allow; `known` is false if one of
 /// them is of a kind that is not recorded.
@@ -117,7 +117,7 @@ class Recorder {
   std::set<CUdeviceptr> allocated;
   std::uint64_t allocations = 0;
 
-  std::uint64_t modules_made = 0;
+  std::uint64_t modules_loaded = 0;
   std::map<CUmodule, RecordedModule> modules;
   std::map<CUlibrary, RecordedModule> libraries;
   std::map<const void*, RecordedKernel> kernels;  ///< by CUfunction or CUkernel
@@ -140,14 +140,14 @@ class Recorder {
 /// The recorder of this process, or null.
 [[nodiscard]] Recorder* active() noexcept;
 
-/// A call that may be a step. `records()` is false while the call is only passed on: the stream is
-/// captured, the context is another one, or the recording has ended.
-class Turn {
+/// A call of the program, which may be a step. `records()` is false while the call is only passed
+/// on: the stream is captured, the context is another one, or the recording has ended.
+class CallScope {
  public:
-  explicit Turn(CUstream stream = nullptr);
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() = default;
+  explicit CallScope(CUstream stream = nullptr);
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  ~CallScope() = default;
 
   [[nodiscard]] bool records() const noexcept { return lock_.owns_lock(); }
   /// The stream is captured: what is queued becomes a node of a graph.
@@ -186,16 +186,16 @@ void add_variables(Recorder& recorder, RecordedModule& module, CUmodule handle);
 // copies.cpp
 /// Nothing for a copy of an array.
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
-/// Does a copy or fill by `call` and records it. Its stream is that of the turn.
-CUresult record_copy(const Turn& turn, const CopyWork& copy, const Call& call);
-CUresult record_fill(const Turn& turn, const FillStep& fill, const Call& call);
+/// Does a copy or fill by `call` and records it. Its stream is that of the scope.
+CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call);
+CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call);
 
 // launches.cpp
 [[nodiscard]] const RecordedKernel* kernel_of(Recorder& recorder, CUfunction function);
 /// The parameter block of a launch, from kernelParams or extra.
 [[nodiscard]] std::vector<std::byte> arguments_of(const RecordedKernel& kernel, void** params,
                                                   void** extra);
-CUresult record_launch(const Turn& turn, const KernelWork& work, const Call& call);
+CUresult record_launch(const CallScope& scope, const KernelWork& work, const Call& call);
 
 // graphs.cpp
 /// After a call that was captured in `stream`: its node does `work`.

@@ -15,7 +15,7 @@ CUresult not_there() { return CUDA_ERROR_NOT_SUPPORTED; }
 // Their parameters are not known here: each is a jump through a variable, with all registers as
 // they were.
 extern "C" {
-#define PTXGEN_REFUSED(symbol)                              \
+#define PTXGEN_REFUSED(symbol)                                             \
   extern __attribute__((visibility("hidden"))) void* ptxgen_real_##symbol; \
   void* ptxgen_real_##symbol = reinterpret_cast<void*>(&not_there);
 #include "driver/shim/forwarded.def"
@@ -24,14 +24,16 @@ extern "C" {
 #if defined(__x86_64__)
 #define PTXGEN_JUMP(symbol) "  jmp *ptxgen_real_" symbol "(%rip)\n"
 #else
-#define PTXGEN_JUMP(symbol)                 \
-  "  adrp x16, ptxgen_real_" symbol "\n"    \
-  "  ldr x16, [x16, :lo12:ptxgen_real_" symbol "]\n" \
+#define PTXGEN_JUMP(symbol)                    \
+  "  adrp x16, ptxgen_real_" symbol            \
+  "\n"                                         \
+  "  ldr x16, [x16, :lo12:ptxgen_real_" symbol \
+  "]\n"                                        \
   "  br x16\n"
 #endif
-#define PTXGEN_REFUSED(symbol)                                                              \
-  asm(".text\n.globl " #symbol "\n.type " #symbol ", %function\n" #symbol ":\n" PTXGEN_JUMP( \
-      #symbol) ".size " #symbol ", .-" #symbol "\n");
+#define PTXGEN_REFUSED(symbol)                                            \
+  asm(".text\n.globl " #symbol "\n.type " #symbol ", %function\n" #symbol \
+      ":\n" PTXGEN_JUMP(#symbol) ".size " #symbol ", .-" #symbol "\n");
 #include "driver/shim/forwarded.def"
 #undef PTXGEN_JUMP
 

@@ -14,28 +14,30 @@ namespace {
 constexpr int kKnownVersion = 13000;
 
 /// Older symbols with arguments of their own that lead to what is recorded.
-constexpr std::array<std::string_view, 7> kRecordedOlder = {
-    "cuGetProcAddress",         "cuStreamBeginCapture", "cuGraphInstantiate",
-    "cuGraphInstantiate_v2",    "cuGraphExecUpdate",    "cuGraphAddKernelNode",
-    "cuGraphExecKernelNodeSetParams"};
+constexpr std::array<std::string_view, 7> kRecordedOlder = {"cuGetProcAddress",
+                                                            "cuStreamBeginCapture",
+                                                            "cuGraphInstantiate",
+                                                            "cuGraphInstantiate_v2",
+                                                            "cuGraphExecUpdate",
+                                                            "cuGraphAddKernelNode",
+                                                            "cuGraphExecKernelNodeSetParams"};
 
 void* exported(std::string_view symbol) {
-  const auto found = std::ranges::find(symbols(), symbol, [](const Symbol& one) {
-    return std::string_view(one.symbol);
-  });
+  const auto found = std::ranges::find(
+      symbols(), symbol, [](const Symbol& one) { return std::string_view(one.symbol); });
   return found != symbols().end() ? found->entry : nullptr;
 }
 
 /// What this library exports in place of the driver's.
 const std::set<void*>& recorded_entries() {
   static const std::set<void*> entries = [] {
-    std::set<void*> made;
+    std::set<void*> built;
     const Table& real = shim::real_table();
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \
-  if (table().field != real.field) made.insert(exported(#symbol));
+  if (table().field != real.field) built.insert(exported(#symbol));
 #include "ptxgen/driver/functions.def"
-    for (const std::string_view symbol : kRecordedOlder) made.insert(exported(symbol));
-    return made;
+    for (const std::string_view symbol : kRecordedOlder) built.insert(exported(symbol));
+    return built;
   }();
   return entries;
 }

@@ -52,21 +52,22 @@ struct Real {
 const Real& real() {
   // Never destroyed: see LoadedFiles in libcuda.cpp.
   static const Real* const the_real = [] {
-    auto* const made = new Real;
+    auto* const built = new Real;
     const Settings settings = settings_with_path();
     if (settings.libcuda_path.empty()) {
-      made->found.problem = "there is no libcuda.so.1 in the usual folders; name one by "
-                            "PTXGEN_LIBCUDA_PATH";
+      built->found.problem =
+          "there is no libcuda.so.1 in the usual folders; name one by "
+          "PTXGEN_LIBCUDA_PATH";
     } else {
-      made->found = find_libcuda(settings);
-      made->library = DynamicLibrary::find(libcuda_search(settings));
+      built->found = find_libcuda(settings);
+      built->library = DynamicLibrary::find(libcuda_search(settings));
     }
-    if (made->found.table == nullptr) {
+    if (built->found.table == nullptr) {
       // Printed whatever PTXGEN_LOG is: it is the only hint why there is no device.
       std::fprintf(stderr, "ptxgen: nothing is recorded, there is no driver: %s %s\n",
-                   made->found.where.c_str(), made->found.problem.c_str());
+                   built->found.where.c_str(), built->found.problem.c_str());
     }
-    return made;
+    return built;
   }();
   return *the_real;
 }
@@ -103,11 +104,11 @@ namespace standin {
 
 const Table& table() noexcept {
   static const Table functions = [] {
-    Table made = recorder::recorded_if_asked(shim::real_table());
-    shim::fill_up<CUDA_ERROR_NOT_SUPPORTED>(made);
-    made.get_proc_address = get_proc_address;
+    Table built = recorder::recorded_if_asked(shim::real_table());
+    shim::fill_up<CUDA_ERROR_NOT_SUPPORTED>(built);
+    built.get_proc_address = get_proc_address;
     shim::find_forwarded();
-    return made;
+    return built;
   }();
   return functions;
 }

@@ -115,8 +115,8 @@ void ProgramFile::put(std::string_view line) {
   }
   const int status = put_all(line);
   if (status == 0) return;
-  say(format_text("the recording ends after {}: {}",
-                  count_text(launch_hashes_.size(), "launch"), errno_text(status)));
+  say(format_text("the recording ends after {}: {}", count_text(launch_hashes_.size(), "launch"),
+                  errno_text(status)));
   ended_ = true;
   (void)files_.close(handle_);
 }

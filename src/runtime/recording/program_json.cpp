@@ -52,16 +52,16 @@ struct StepJson {
     return {{"step", "unload"}, {"module", step.module}};
   }
   json operator()(const AllocateStep& step) const {
-    json made = {{"step", "allocate"},
-                 {"address", step.address},
-                 {"bytes", step.bytes},
-                 {"memory", kMemoryNames[static_cast<std::size_t>(step.memory)]}};
+    json built = {{"step", "allocate"},
+                  {"address", step.address},
+                  {"bytes", step.bytes},
+                  {"memory", kMemoryNames[static_cast<std::size_t>(step.memory)]}};
     if (step.content.empty()) {
-      made["fill"] = step.fill;
+      built["fill"] = step.fill;
     } else {
-      made["content"] = step.content;
+      built["content"] = step.content;
     }
-    return made;
+    return built;
   }
   json operator()(const FreeStep& step) const {
     return {{"step", "free"}, {"address", step.address}};
@@ -73,10 +73,10 @@ struct StepJson {
             {"unseen", step.unseen}};
   }
   json operator()(const CopyStep& step) const {
-    return {{"step", "copy"}, {"to", rows_json(step.to)}, {"from", rows_json(step.from)}};
+    return {{"step", "memcpy"}, {"to", rows_json(step.to)}, {"from", rows_json(step.from)}};
   }
   json operator()(const FillStep& step) const {
-    return {{"step", "fill"},
+    return {{"step", "memset"},
             {"to", rows_json(step.to)},
             {"value", step.value},
             {"element_bytes", step.element_bytes}};
@@ -192,8 +192,8 @@ Step step_in(const json& value) {
   if (name == "allocate") return allocate_in(value);
   if (name == "free") return FreeStep{value.at("address").get<std::uint64_t>()};
   if (name == "write") return write_in(value);
-  if (name == "copy") return CopyStep{rows_in(value.at("to")), rows_in(value.at("from"))};
-  if (name == "fill") return fill_step_in(value);
+  if (name == "memcpy") return CopyStep{rows_in(value.at("to")), rows_in(value.at("from"))};
+  if (name == "memset") return fill_step_in(value);
   if (name == "read") {
     return ReadStep{rows_in(value.at("from")), value.at("hash").get<std::string>()};
   }
@@ -233,32 +233,32 @@ class ProgramReader {
     } else if (line.contains("step")) {
       add(step_in(line));
     } else if (line.contains("note")) {
-      made_.notes.push_back(line.at("note").get<std::string>());
+      recording_.notes.push_back(line.at("note").get<std::string>());
     } else if (line.contains("end")) {
-      made_.failure = line.at("failure").get<std::string>();
-      made_.cut_off = line.at("cut_off").get<std::string>();
-      made_.hash = line.at("end").get<std::string>();
+      recording_.failure = line.at("failure").get<std::string>();
+      recording_.cut_off = line.at("cut_off").get<std::string>();
+      recording_.hash = line.at("end").get<std::string>();
       ended_ = true;
     } else {
-      made_.made_by = line.at("made_by").get<std::string>();
-      made_.gpu = line.at("gpu").get<std::string>();
+      recording_.made_by = line.at("made_by").get<std::string>();
+      recording_.gpu = line.at("gpu").get<std::string>();
     }
   }
 
   Recording finish() {
-    if (made_.steps.empty()) throw Error(Stage::Io, "bad-recording", "it has no step");
-    made_.frames = made_.frame_hashes.size() + (made_.failure.empty() ? 0 : 1);
-    const std::string hash = hash_of(made_.frame_hashes);
-    if (ended_ && made_.hash != hash) {
+    if (recording_.steps.empty()) throw Error(Stage::Io, "bad-recording", "it has no step");
+    recording_.frames = recording_.frame_hashes.size() + (recording_.failure.empty() ? 0 : 1);
+    const std::string hash = hash_of(recording_.frame_hashes);
+    if (ended_ && recording_.hash != hash) {
       throw Error(Stage::Io, "bad-recording",
                   format_text("its launches have the hash {}, and its end says {}: the file was "
                               "changed",
-                              hash, made_.hash));
+                              hash, recording_.hash));
     }
-    made_.hash = hash;
-    if (!ended_) made_.cut_off = kNoEnd;
-    for (auto& [name, bytes] : contents_) made_.contents.emplace_back(name, std::move(bytes));
-    return std::move(made_);
+    recording_.hash = hash;
+    if (!ended_) recording_.cut_off = kNoEnd;
+    for (auto& [name, bytes] : contents_) recording_.contents.emplace_back(name, std::move(bytes));
+    return std::move(recording_);
   }
 
  private:
@@ -266,23 +266,23 @@ class ProgramReader {
     RecordedBuffer buffer;
     buffer.name = std::move(name);
     buffer.bytes = bytes;
-    made_.buffers.push_back(std::move(buffer));
+    recording_.buffers.push_back(std::move(buffer));
   }
 
   void add(Step step) {
-    if (const auto* made = std::get_if<AllocateStep>(&step)) {
-      add_buffer(format_text("memory{}", allocations_++), made->bytes);
+    if (const auto* built = std::get_if<AllocateStep>(&step)) {
+      add_buffer(format_text("memory{}", allocations_++), built->bytes);
     }
     if (const auto* loaded = std::get_if<LoadStep>(&step)) {
       for (const StepVariable& one : loaded->variables) add_buffer(one.name, one.bytes);
     }
     if (const auto* launch = std::get_if<LaunchStep>(&step); launch && launch->failure.empty()) {
-      made_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
+      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
     }
-    made_.steps.push_back(std::move(step));
+    recording_.steps.push_back(std::move(step));
   }
 
-  Recording made_;
+  Recording recording_;
   std::map<std::string, std::vector<std::byte>> contents_;
   std::uint64_t allocations_ = 0;
   bool ended_ = false;
@@ -364,9 +364,9 @@ std::string program_text(const Recording& recording) {
 
 const std::vector<std::byte>* find_content(const Recording& recording,
                                            std::string_view hash) noexcept {
-  const auto found = std::ranges::lower_bound(
-      recording.contents, hash, {},
-      [](const auto& content) { return std::string_view(content.first); });
+  const auto found =
+      std::ranges::lower_bound(recording.contents, hash, {},
+                               [](const auto& content) { return std::string_view(content.first); });
   return found != recording.contents.end() && found->first == hash ? &found->second : nullptr;
 }
 

@@ -131,8 +131,7 @@ StepRows ProgramRun::now(const StepRows& recorded) const {
   const std::uint64_t rows =
       empty ? 0 : (recorded.depth - 1) * recorded.slice_height + recorded.height - 1;
   const std::uint64_t end = rows * recorded.pitch + recorded.width;
-  if (found == memory_.end() ||
-      end > found->second.bytes - (recorded.address - found->first)) {
+  if (found == memory_.end() || end > found->second.bytes - (recorded.address - found->first)) {
     throw bad(format_text("{} at {:#x} are in no memory that was allocated",
                           count_text(end, "byte"), recorded.address));
   }
@@ -298,7 +297,9 @@ void ProgramRun::operator()(const FreeStep& step) {
   memory_.erase(found);
 }
 
-void ProgramRun::operator()(const WriteStep& step) { write_rows(now(step.to), content(step.content)); }
+void ProgramRun::operator()(const WriteStep& step) {
+  write_rows(now(step.to), content(step.content));
+}
 
 void ProgramRun::operator()(const CopyStep& step) {
   const StepRows to = now(step.to);
@@ -357,9 +358,9 @@ void ProgramRun::operator()(const AttributeStep& step) {
 
 void ProgramRun::operator()(const LimitStep& step) {
   if (table_.ctx_set_limit == nullptr) return;
-  check(table_.ctx_set_limit(static_cast<CUlimit>(step.limit),
-                             static_cast<std::size_t>(step.value)),
-        "cuCtxSetLimit");
+  check(
+      table_.ctx_set_limit(static_cast<CUlimit>(step.limit), static_cast<std::size_t>(step.value)),
+      "cuCtxSetLimit");
 }
 
 // Launches ---------------------------------------------------------------------------------------
@@ -375,9 +376,10 @@ void ProgramRun::flip() {
     write_rows({at, 1, 1, 1, 1, 1}, {&byte, 1});
     return;
   }
-  throw bad(format_text("buffer {} is not allocated at launch {}, where a bit of it is to be "
-                        "inverted",
-                        recording_.buffers[options_.flip->buffer].name, hashes_.size()));
+  throw bad(
+      format_text("buffer {} is not allocated at launch {}, where a bit of it is to be "
+                  "inverted",
+                  recording_.buffers[options_.flip->buffer].name, hashes_.size()));
 }
 
 CUresult ProgramRun::launch(const LaunchStep& step, std::vector<std::byte>& block) const {
@@ -441,13 +443,12 @@ void ProgramRun::compare(const LaunchStep& step) {
     const Region& region = *shadow_.find(placed.address);
     const auto found = std::ranges::find(changes, &region, &Change::region);
     const Change* const change = found == changes.end() ? nullptr : &*found;
-    const auto before = std::ranges::find_if(step.outputs, [&](const StepOutput& one) {
-      return one.address - recorded < placed.bytes;
-    });
+    const auto before = std::ranges::find_if(
+        step.outputs, [&](const StepOutput& one) { return one.address - recorded < placed.bytes; });
     const StepOutput* const output = before == step.outputs.end() ? nullptr : &*before;
     if (change != nullptr) {
-      outputs.push_back({recorded + change->begin, change->end - change->begin,
-                         hash_text(change->bytes())});
+      outputs.push_back(
+          {recorded + change->begin, change->end - change->begin, hash_text(change->bytes())});
     }
     const bool same = change == nullptr
                           ? output == nullptr
@@ -485,8 +486,8 @@ void ProgramRun::compare_region(const Region& region, const StepOutput* recorded
   }
   if (recorded != nullptr) {
     const std::vector<std::byte>* const kept = find_content(recording_, recorded->hash);
-    const bool fits = kept != nullptr && kept->size() == recorded->bytes &&
-                      divergence.was_end <= expected.size();
+    const bool fits =
+        kept != nullptr && kept->size() == recorded->bytes && divergence.was_end <= expected.size();
     if (!fits) return;
     std::ranges::copy(*kept, expected.begin() + static_cast<std::ptrdiff_t>(divergence.was_first));
   }
@@ -538,12 +539,13 @@ std::string program_text_of(const Divergence& divergence) {
                               divergence.offset, std::to_integer<unsigned>(divergence.found_byte),
                               std::to_integer<unsigned>(divergence.expected_byte));
   }
-  return text + format_text("it changes {} of {} (hash {}), and changed {} (hash {}); the recording "
-                            "has no more than their hash",
-                            range_text(divergence.first, divergence.end), divergence.buffer,
-                            divergence.found.empty() ? "none" : divergence.found,
-                            range_text(divergence.was_first, divergence.was_end),
-                            divergence.expected.empty() ? "none" : divergence.expected);
+  return text + format_text(
+                    "it changes {} of {} (hash {}), and changed {} (hash {}); the recording "
+                    "has no more than their hash",
+                    range_text(divergence.first, divergence.end), divergence.buffer,
+                    divergence.found.empty() ? "none" : divergence.found,
+                    range_text(divergence.was_first, divergence.was_end),
+                    divergence.expected.empty() ? "none" : divergence.expected);
 }
 
 }  // namespace ptxgen::inline v0

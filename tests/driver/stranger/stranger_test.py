@@ -6,6 +6,7 @@ part `c`        stranger.c against cuda.h, linked to the toolkit's stub and to o
 part `threads`  the same built for per-thread default streams
 part `images`   fat binaries and cubins made by nvcc
 part `python`   stranger.py, which needs no toolkit
+part `record`   stranger.py recorded by our libcuda and by the one in front of it, and replayed
 part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
 part `strict`   strict.py with and without PTXGEN_STRICT
@@ -20,10 +21,12 @@ import sys
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["c", "threads", "images", "python", "runtime", "settings",
-                                       "strict"])
+parser.add_argument("part", choices=["c", "threads", "images", "python", "record", "runtime",
+                                       "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
+parser.add_argument("--shim", help="the folder of the libcuda.so.1 that records, for part record")
+parser.add_argument("--ptxgen", help="the program, for part record")
 options = parser.parse_args()
 here = Path(__file__).parent
 standin = Path(options.standin)
@@ -150,6 +153,34 @@ def part_python():
     check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
 
 
+def part_record():
+    """The same program on the stand-in, and on the shim that calls the stand-in: one recording."""
+    script = here / "stranger.py"
+    own, shim = work / "own.json", work / "shim.json"
+    for recording in (own, shim):
+        recording.unlink(missing_ok=True)
+    plain = on_standin(sys.executable, script)
+    recorded = on_standin(sys.executable, script, PTXGEN_RECORD=str(own))
+    check(recorded.stdout == plain.stdout, f"recorded, it prints\n{recorded.stdout}")
+    through = {"LD_LIBRARY_PATH": options.shim,
+               "PTXGEN_LIBCUDA_PATH": str(standin / "libcuda.so.1")}
+    shimmed = run(sys.executable, script, PTXGEN_RECORD=str(shim), **through)
+    check(shimmed.stdout == plain.stdout, f"through the shim it prints\n{shimmed.stdout}")
+    unrecorded = run(sys.executable, script, **through)
+    check(unrecorded.stdout == plain.stdout, f"unrecorded it prints\n{unrecorded.stdout}")
+    texts = [re.sub(r"ptxgen [\d.]+, ", "", path.read_text()) for path in (own, shim)]
+    check(texts[0] == texts[1], "the recordings are not the same")
+    for recording in (own, shim):
+        done = run(options.ptxgen, "replay", recording)
+        print(done.stdout, end="")
+        check("\nthe same\n" in done.stdout and " launch" in done.stdout, done.stdout)
+    nowhere = run(sys.executable, "-c", "import ctypes; "
+                  "print(ctypes.CDLL('libcuda.so.1').cuInit(0))", LD_LIBRARY_PATH=options.shim,
+                  PTXGEN_LIBCUDA_PATH="/nowhere/libcuda.so.1", PTXGEN_RECORD=str(work / "no.json"))
+    check(nowhere.stdout == "100\n" and "there is no driver" in nowhere.stderr,
+          nowhere.stdout + nowhere.stderr)
+
+
 def part_runtime():
     for major in ("12", "13"):
         done = on_standin(sys.executable, here / "runtime.py", major)
@@ -213,4 +244,5 @@ def part_strict():
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
+ "record": part_record,
  "runtime": part_runtime, "settings": part_settings, "strict": part_strict}[options.part]()

@@ -170,9 +170,9 @@ struct Divergence {
   std::byte found_byte{};
   std::uint64_t differing = 0;  ///< bytes of the frame; 0: the outputs were not kept
   // Of a program.
-  std::string kernel;          ///< empty: it is not a launch that differs, but what the host read
-  std::uint64_t first = 0;     ///< of the buffer: bytes that the launch changed here,
-  std::uint64_t end = 0;       ///< both 0: none
+  std::string kernel;           ///< empty: it is not a launch that differs, but what the host read
+  std::uint64_t first = 0;      ///< of the buffer: bytes that the launch changed here,
+  std::uint64_t end = 0;        ///< both 0: none
   std::uint64_t was_first = 0;  ///< and those that it changed when it was recorded
   std::uint64_t was_end = 0;
 };
