@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "driver/recorder/recorder.hpp"
+#include "driver/recorder/repeat.hpp"
 
 namespace ptxgen::inline v0::driver::recorder {
 namespace {
@@ -101,44 +102,6 @@ void copy_nodes(Recorder& all, CUgraph original, CUgraph clone) {
   }
 }
 
-CUresult launch(const Table& base, const KernelWork& work, CUstream stream) {
-  const LaunchStep& step = work.step;
-  std::vector<std::byte> arguments = step.arguments;
-  std::size_t bytes = arguments.size();
-  void* extra[] = {reinterpret_cast<void*>(kLaunchParamBufferPointer), arguments.data(),
-                   reinterpret_cast<void*>(kLaunchParamBufferSize), &bytes,
-                   reinterpret_cast<void*>(kLaunchParamEnd)};
-  if (step.cluster[0] == 0 && !step.cooperative) {
-    return base.launch_kernel(work.function, step.grid[0], step.grid[1], step.grid[2],
-                              step.block[0], step.block[1], step.block[2], step.shared_bytes,
-                              stream, nullptr, extra);
-  }
-  CUlaunchAttribute attributes[2] = {};
-  CUlaunchConfig config{};
-  config.gridDimX = step.grid[0];
-  config.gridDimY = step.grid[1];
-  config.gridDimZ = step.grid[2];
-  config.blockDimX = step.block[0];
-  config.blockDimY = step.block[1];
-  config.blockDimZ = step.block[2];
-  config.sharedMemBytes = step.shared_bytes;
-  config.hStream = stream;
-  config.attrs = attributes;
-  if (step.cluster[0] != 0) {
-    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute.value.clusterDim.x = step.cluster[0];
-    attribute.value.clusterDim.y = step.cluster[1];
-    attribute.value.clusterDim.z = step.cluster[2];
-  }
-  if (step.cooperative) {
-    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-    attribute.value.cooperative = 1;
-  }
-  return base.launch_kernel_ex(&config, work.function, nullptr, extra);
-}
-
 CUDA_MEMCPY3D copy_of(const CopyWork& copy) {
   CUDA_MEMCPY3D built{};
   const auto address = [](const Side& side) { return static_cast<CUdeviceptr>(side.rows.address); };
@@ -161,22 +124,6 @@ CUDA_MEMCPY3D copy_of(const CopyWork& copy) {
   return built;
 }
 
-CUresult fill(const Table& base, const FillStep& step, CUstream stream) {
-  const StepRows& to = step.to;
-  const auto width = static_cast<std::size_t>(to.width / step.element_bytes);
-  const auto height = static_cast<std::size_t>(to.height);
-  switch (step.element_bytes) {
-    case 1:
-      return base.memset_2d_d8_async(to.address, to.pitch, static_cast<unsigned char>(step.value),
-                                     width, height, stream);
-    case 2:
-      return base.memset_2d_d16_async(to.address, to.pitch, static_cast<unsigned short>(step.value),
-                                      width, height, stream);
-    default:
-      return base.memset_2d_d32_async(to.address, to.pitch, step.value, width, height, stream);
-  }
-}
-
 /// Does the work of one node in the scope's stream, as a step.
 struct RunNode {
   const CallScope& scope;
@@ -187,14 +134,16 @@ struct RunNode {
   CUresult operator()(const std::monostate&) const { return CUDA_SUCCESS; }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelWork& work) const {
-    return record_launch(scope, work, [&] { return launch(base(), work, stream); });
+    return record_launch(scope, work, [&] {
+      return repeat_launch(base(), work.function, work.step, work.step.arguments, stream);
+    });
   }
   CUresult operator()(const CopyWork& work) const {
     const CUDA_MEMCPY3D copy = copy_of(work);
     return record_copy(scope, work, [&] { return base().memcpy_3d_async(&copy, stream); });
   }
   CUresult operator()(const FillWork& work) const {
-    return record_fill(scope, work.step, [&] { return fill(base(), work.step, stream); });
+    return record_fill(scope, work.step, [&] { return repeat_fill(base(), work.step, stream); });
   }
   CUresult operator()(const HostWork& work) const {
     if (const CUresult result = base().launch_host_func(stream, work.function, work.user)) {

@@ -152,7 +152,7 @@ void Recorder::note(const std::string& text) {
 
 void Recorder::catch_up() {
   std::vector<Change> changes;
-  if (shadow.look(!suspect, changes) != CUDA_SUCCESS) return;
+  if (shadow.look(sees_all_calls && !suspect, changes) != CUDA_SUCCESS) return;
   suspect = false;
   for (const Change& change : changes) {
     const std::uint64_t bytes = change.end - change.begin;
@@ -187,8 +187,8 @@ CallScope::CallScope(CUstream stream) : recorder_(*active()), stream_(stream) {
 
 CUresult CallScope::wait() const { return recorder_.base.stream_synchronize(stream_); }
 
-Table recording_table(const Table& base, StepSink& sink) {
-  the_recorder = std::make_unique<Recorder>(base, sink);
+Table recording_table(const Table& base, StepSink& sink, bool sees_all_calls) {
+  the_recorder = std::make_unique<Recorder>(base, sink, sees_all_calls);
   Table table = base;
   replace_contexts(table);
   replace_memory(table);
@@ -199,7 +199,7 @@ Table recording_table(const Table& base, StepSink& sink) {
   return table;
 }
 
-Table recorded_if_asked(const Table& plain) noexcept {
+Table recorded_if_asked(const Table& plain, bool sees_all_calls) noexcept {
   try {
     const Settings settings = Settings::from_environment();
     if (settings.record.empty()) return plain;
@@ -207,7 +207,7 @@ Table recorded_if_asked(const Table& plain) noexcept {
     static StepSink* const sink = open_program_recording(settings).release();
     if (sink == nullptr) return plain;
     std::atexit([] { sink->end({}); });
-    return recording_table(plain, *sink);
+    return recording_table(plain, *sink, sees_all_calls);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "ptxgen: nothing is recorded: %s\n", failure.what());
     return plain;

@@ -96,11 +96,13 @@ struct RecordedModule {
 /// next.
 class Recorder {
  public:
-  Recorder(const Table& table, StepSink& steps) : base(table), sink(steps), shadow(table) {}
+  Recorder(const Table& table, StepSink& steps, bool all_calls)
+      : base(table), sink(steps), sees_all_calls(all_calls), shadow(table) {}
 
   const Table& base;
   StepSink& sink;
-  std::mutex mutex;  ///< guards everything below but `captures`
+  const bool sees_all_calls;  ///< false: memory may change by calls that are not of the table
+  std::mutex mutex;           ///< guards everything below but `captures`
   Shadow shadow;
   std::atomic<int> captures{0};  ///< in progress, of any thread
 
@@ -209,10 +211,11 @@ void replace_launches(Table& table);
 void replace_graphs(Table& table);
 
 /// The table that records into `sink`. `base` and `sink` must live until the process ends. Once in
-/// a process: a second call replaces the recorder; for tests.
-[[nodiscard]] Table recording_table(const Table& base, StepSink& sink);
+/// a process: a second call replaces the recorder; for tests. `sees_all_calls`: the program has no
+/// other way to the driver.
+[[nodiscard]] Table recording_table(const Table& base, StepSink& sink, bool sees_all_calls = true);
 /// `plain`, or, if PTXGEN_RECORD names a file, a table that records into it until the process ends.
 /// `plain` must live until then.
-[[nodiscard]] Table recorded_if_asked(const Table& plain) noexcept;
+[[nodiscard]] Table recorded_if_asked(const Table& plain, bool sees_all_calls) noexcept;
 
 }  // namespace ptxgen::inline v0::driver::recorder

@@ -104,7 +104,7 @@ namespace standin {
 
 const Table& table() noexcept {
   static const Table functions = [] {
-    Table built = recorder::recorded_if_asked(shim::real_table());
+    Table built = recorder::recorded_if_asked(shim::real_table(), false);
     shim::fill_up<CUDA_ERROR_NOT_SUPPORTED>(built);
     built.get_proc_address = get_proc_address;
     shim::find_forwarded();

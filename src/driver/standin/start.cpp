@@ -91,7 +91,7 @@ const Table& table() noexcept {
     made.get_proc_address = get_proc_address;
     return made;
   }();
-  static const Table functions = recorder::recorded_if_asked(plain);
+  static const Table functions = recorder::recorded_if_asked(plain, true);
   return functions;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "driver/recorder/repeat.hpp"
 #include "driver/recorder/shadow.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/recording/outputs.hpp"
@@ -19,6 +20,8 @@ namespace {
 using namespace driver;
 using driver::recorder::Change;
 using driver::recorder::Region;
+using driver::recorder::repeat_fill;
+using driver::recorder::repeat_launch;
 using driver::recorder::Shadow;
 
 /// Memory of the recording, and where it is now.
@@ -72,7 +75,6 @@ class ProgramRun {
   [[nodiscard]] CUfunction function(std::uint64_t module, const std::string& kernel) const;
   [[nodiscard]] std::vector<std::byte> arguments(const LaunchStep& step) const;
   void flip();
-  [[nodiscard]] CUresult launch(const LaunchStep& step, std::vector<std::byte>& block) const;
   void compare(const LaunchStep& step);
   void compare_region(const Region& region, const StepOutput* recorded, const Change* found,
                       Divergence& divergence) const;
@@ -317,24 +319,11 @@ void ProgramRun::operator()(const CopyStep& step) {
 }
 
 void ProgramRun::operator()(const FillStep& step) {
-  const StepRows to = now(step.to);
-  const auto count = static_cast<std::size_t>(to.width / step.element_bytes);
-  for (std::uint64_t y = 0; y < to.height; ++y) {
-    const CUdeviceptr row = to.address + y * to.pitch;
-    CUresult result = CUDA_SUCCESS;
-    if (step.element_bytes == 1) {
-      const auto value = static_cast<unsigned char>(step.value);
-      result = table_.memset_d8_async(row, value, count, nullptr);
-    } else if (step.element_bytes == 2) {
-      const auto value = static_cast<unsigned short>(step.value);
-      result = table_.memset_d16_async(row, value, count, nullptr);
-    } else {
-      result = table_.memset_d32_async(row, step.value, count, nullptr);
-    }
-    check(result, "cuMemsetD8Async");
-  }
+  FillStep here = step;
+  here.to = now(step.to);
+  check(repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
   check(table_.ctx_synchronize(), "cuCtxSynchronize");
-  check(shadow_.refresh(to), "cuMemcpyDtoH");
+  check(shadow_.refresh(here.to), "cuMemcpyDtoH");
 }
 
 void ProgramRun::operator()(const ReadStep& step) {
@@ -382,47 +371,10 @@ void ProgramRun::flip() {
                   recording_.buffers[options_.flip->buffer].name, hashes_.size()));
 }
 
-CUresult ProgramRun::launch(const LaunchStep& step, std::vector<std::byte>& block) const {
-  CUfunction const kernel = function(step.module, step.kernel);
-  std::size_t bytes = block.size();
-  void* extra[] = {reinterpret_cast<void*>(kLaunchParamBufferPointer), block.data(),
-                   reinterpret_cast<void*>(kLaunchParamBufferSize), &bytes,
-                   reinterpret_cast<void*>(kLaunchParamEnd)};
-  if (step.cluster[0] == 0 && !step.cooperative) {
-    return table_.launch_kernel(kernel, step.grid[0], step.grid[1], step.grid[2], step.block[0],
-                                step.block[1], step.block[2], step.shared_bytes, nullptr, nullptr,
-                                extra);
-  }
-  if (table_.launch_kernel_ex == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  CUlaunchAttribute attributes[2] = {};
-  CUlaunchConfig config{};
-  config.gridDimX = step.grid[0];
-  config.gridDimY = step.grid[1];
-  config.gridDimZ = step.grid[2];
-  config.blockDimX = step.block[0];
-  config.blockDimY = step.block[1];
-  config.blockDimZ = step.block[2];
-  config.sharedMemBytes = step.shared_bytes;
-  config.attrs = attributes;
-  if (step.cluster[0] != 0) {
-    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute.value.clusterDim.x = step.cluster[0];
-    attribute.value.clusterDim.y = step.cluster[1];
-    attribute.value.clusterDim.z = step.cluster[2];
-  }
-  if (step.cooperative) {
-    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-    attribute.value.cooperative = 1;
-  }
-  return table_.launch_kernel_ex(&config, kernel, nullptr, extra);
-}
-
 void ProgramRun::operator()(const LaunchStep& step) {
   flip();
-  std::vector<std::byte> block = arguments(step);
-  check(launch(step, block), "cuLaunchKernel");
+  check(repeat_launch(table_, function(step.module, step.kernel), step, arguments(step), nullptr),
+        "cuLaunchKernel");
   const CUresult result = table_.stream_synchronize(nullptr);
   if (result != CUDA_SUCCESS) {
     result_.failure = "device-fault: " + result_name(result);

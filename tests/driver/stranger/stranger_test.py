@@ -153,6 +153,22 @@ def part_python():
     check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
 
 
+# Functions by cuGetProcAddress: a recorded one, one that is not; and functions that are forwarded.
+FORWARDED = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+for name, symbol in (b"cuMemAlloc", "cuMemAlloc_v2"), (b"cuStreamQuery", "cuStreamQuery"):
+    entry, status = ctypes.c_void_p(), ctypes.c_int()
+    result = cuda.cuGetProcAddress_v2(name, ctypes.byref(entry), 13000, ctypes.c_uint64(0),
+                                      ctypes.byref(status))
+    own = ctypes.cast(getattr(cuda, symbol), ctypes.c_void_p).value == entry.value
+    print(result, "own" if own else "real")
+table, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(16)
+print(cuda.cuArrayCreate_v2(None), cuda.cuGetExportTable(ctypes.byref(table), uuid))
+"""
+
+
 def part_record():
     """The same program on the stand-in, and on the shim that calls the stand-in: one recording."""
     script = here / "stranger.py"
@@ -174,6 +190,10 @@ def part_record():
         done = run(options.ptxgen, "replay", recording)
         print(done.stdout, end="")
         check("\nthe same\n" in done.stdout and " launch" in done.stdout, done.stdout)
+    done = run(sys.executable, "-c", FORWARDED, PTXGEN_RECORD=str(work / "%p.json"), **through)
+    print(done.stdout, end="")
+    check(done.stdout == "0 own\n0 real\n801 801\n", done.stdout + done.stderr)
+    check("cuArrayCreate_v2: the emulated driver has no such function" in done.stderr, done.stderr)
     nowhere = run(sys.executable, "-c", "import ctypes; "
                   "print(ctypes.CDLL('libcuda.so.1').cuInit(0))", LD_LIBRARY_PATH=options.shim,
                   PTXGEN_LIBCUDA_PATH="/nowhere/libcuda.so.1", PTXGEN_RECORD=str(work / "no.json"))
