@@ -130,12 +130,15 @@ Replay replayed(const Recording& recording, const ReplayOptions& options = {},
                 std::size_t moved_by = 0) {
   Settings settings;
   settings.search_usual_places = false;
-  const Context context(Device::open("emulator:h200", settings));
-  std::optional<Buffer<u8>> other;
-  if (moved_by != 0) other.emplace(context, moved_by);
-  const Replay result = replay(context, recording, options);
-  other.reset();
-  Context::reset(context.device());
+  const Device device = Device::open("emulator:h200", settings);
+  Replay result;
+  {
+    const Context context(device);
+    std::optional<Buffer<u8>> other;
+    if (moved_by != 0) other.emplace(context, moved_by);
+    result = replay(context, recording, options);
+  }
+  Context::reset(device);  // after a fault
   return result;
 }
 
@@ -209,7 +212,7 @@ TEST_CASE("an inverted bit of memory is found at its launch") {
   CHECK_FALSE(result.same);
   REQUIRE(result.first);
   CHECK(to_text(*result.first, recording) ==
-        "launch 1 (scale): 1 byte of memory0 differ, the first is byte 20: 4a, and was 32");
+        "launch 1 (scale): 1 byte of memory0 differs, the first is byte 20: 4a, and was 32");
   CHECK(result.differing_launches == 1);
   const Replay both = replayed(recording, {FlippedBit{0, 2, 8 * 20 + 3}});
   CHECK(both.differing_launches == 2);
@@ -234,7 +237,7 @@ TEST_CASE("a changed byte of an input or of a kernel is found, in the file by it
   CHECK_FALSE(other_input.same);
   REQUIRE(other_input.first);
   CHECK_THAT(to_text(*other_input.first, input),
-             Contains("launch 0 (scale): 1 byte of memory0 differ, the first is byte 4: "));
+             Contains("launch 0 (scale): 1 byte of memory0 differs, the first is byte 4: "));
 
   Recording kernel = recording;
   std::vector<std::byte>& ptx = changed(kernel, std::get<LoadStep>(recording.steps[0]).ptx);

@@ -119,7 +119,10 @@ CUresult copy_in(CUstream stream, WorkOf&& work_of, const Call& call) {
       if (result == CUDA_SUCCESS) captured(all, stream, known ? Work(work) : Work());
       return result;
     }
-    if (!scope.records()) return call();
+    if (!scope.records()) {
+      scope.pass_on();
+      return call();
+    }
     if (work_of(all, work)) return record_copy(scope, work, call);
     all.note("a copy of an array is not recorded");
     all.suspect = true;
@@ -169,7 +172,9 @@ CUresult fill_in(CUstream stream, CUdeviceptr to, std::uint32_t value, std::uint
       if (result == CUDA_SUCCESS) captured(scope.recorder(), stream, FillWork{step});
       return result;
     }
-    return scope.records() ? record_fill(scope, step, call) : call();
+    if (scope.records()) return record_fill(scope, step, call);
+    scope.pass_on();
+    return call();
   });
 }
 

@@ -339,7 +339,10 @@ CUresult launch_graph(CUgraphExec executable, CUstream stream) {
     if (result == CUDA_SUCCESS) captured(all, stream, Work());
     return result;
   }
-  if (!scope.records()) return all.base.graph_launch(executable, stream);
+  if (!scope.records()) {
+    scope.pass_on();
+    return all.base.graph_launch(executable, stream);
+  }
   const auto found = all.graphs.find(executable);
   if (found != all.graphs.end() && found->second.known) return run(scope, found->second, stream);
   all.catch_up();

@@ -56,7 +56,10 @@ CUresult launch_in(CUstream stream, KernelWork work, void** params, void** extra
       if (result == CUDA_SUCCESS) captured(all, stream, known ? Work(work) : Work());
       return result;
     }
-    if (!scope.records()) return call();
+    if (!scope.records()) {
+      scope.pass_on();
+      return call();
+    }
     return copy_arguments() ? record_launch(scope, work, call) : launch_unknown(all, call);
   });
 }
@@ -125,7 +128,9 @@ void replace_new_launches(Table& table) {
 CUresult launch_old(CUstream stream, const Call& call) {
   return entry([&]() -> CUresult {
     const CallScope scope(stream);
-    return scope.records() ? launch_unknown(scope.recorder(), call) : call();
+    if (scope.records()) return launch_unknown(scope.recorder(), call);
+    scope.pass_on();
+    return call();
   });
 }
 

@@ -22,7 +22,7 @@ CUresult note_allocation(const CallScope& scope, CUresult result, const CUdevice
     allocated(scope.recorder(), *address, bytes, memory);
   } else if (scope.recorder().captures.load() != 0 && !scope.recorder().sink.ended()) {
     const std::lock_guard lock(scope.recorder().mutex);
-    scope.recorder().note("memory allocated while a stream is captured is not recorded");
+    scope.recorder().pending.push_back({*address, bytes, memory});
   }
   return result;
 }
@@ -33,7 +33,10 @@ CUresult free_memory(CUdeviceptr address, CUstream stream, Free&& call) {
   return entry([&]() -> CUresult {
     const CallScope scope(stream);
     const CUresult result = call();
-    if (result == CUDA_SUCCESS && scope.records()) freed(scope.recorder(), address);
+    if (result != CUDA_SUCCESS || scope.recorder().sink.ended()) return result;
+    std::unique_lock<std::mutex> lock;
+    if (!scope.records()) lock = std::unique_lock(scope.recorder().mutex);
+    freed(scope.recorder(), address);
     return result;
   });
 }
@@ -216,6 +219,7 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
 }
 
 void freed(Recorder& recorder, CUdeviceptr address) {
+  std::erase_if(recorder.pending, [&](const auto& one) { return one.address == address; });
   if (recorder.allocated.erase(address) == 0) return;
   recorder.shadow.remove(address);
   recorder.sink.write(FreeStep{address});

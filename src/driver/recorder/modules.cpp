@@ -71,35 +71,74 @@ const RecordedModule* module_of(const Recorder& all, CUmodule handle) {
   const auto found = all.modules.find(handle);
   if (found != all.modules.end()) return &found->second;
   for (const auto& [library, module] : all.libraries) {
-    if (module.loaded && module.handle == handle) return &module;
+    CUmodule own = module.handle;
+    if (own == nullptr) (void)all.base.library_get_module(&own, library);
+    if (own == handle) return &module;
   }
   return nullptr;
+}
+
+/// Takes the variables of a module into the shadow. Memory is not read while a stream is captured.
+void add_variables(Recorder& all, RecordedModule& module) {
+  if (module.loaded || all.captures.load() != 0) return;
+  if (module.handle == nullptr &&
+      all.base.library_get_module(&module.handle, module.library) != CUDA_SUCCESS) {
+    return;
+  }
+  module.loaded = true;
+  LoadStep step;
+  step.module = module.number;
+  step.ptx = module.ptx;
+  for (const std::string& name : module.variable_names) {
+    StepVariable variable{name, 0, 0};
+    std::size_t bytes = 0;
+    CUdeviceptr address = 0;
+    if (all.base.module_get_global(&address, &bytes, module.handle, name.c_str()) != CUDA_SUCCESS) {
+      continue;
+    }
+    variable.address = address;
+    variable.bytes = bytes;
+    Region region;
+    region.address = address;
+    region.name = name;
+    region.host_visible = true;  // it may be managed
+    if (all.shadow.add(std::move(region), bytes) != CUDA_SUCCESS) continue;
+    module.variables.push_back(address);
+    step.variables.push_back(std::move(variable));
+  }
+  all.sink.write(step);
 }
 
 /// After a load call that succeeded.
 void loaded(Recorder& all, CUmodule handle, std::span<const std::byte> image) {
   std::optional<RecordedModule> built = read_module(all, image);
+  all.modules.erase(handle);
   if (!built) {
     all.suspect = true;
     return;
   }
-  add_variables(all, *built, handle);
-  all.modules[handle] = std::move(*built);
-}
-
-/// The module of a library in the context. A driver may make it at the first use.
-void load_library(Recorder& all, CUlibrary library, RecordedModule& module) {
-  if (module.loaded) return;
-  CUmodule handle = nullptr;
-  if (all.base.library_get_module(&handle, library) == CUDA_SUCCESS) {
-    add_variables(all, module, handle);
-  }
+  built->handle = handle;
+  add_variables(all, all.modules[handle] = std::move(*built));
 }
 
 void keep_kernel(Recorder& all, const void* handle, const RecordedModule& module,
                  std::string_view name) {
   const auto found = module.kernels.find(name);
   if (found != module.kernels.end()) all.kernels[handle] = found->second;
+}
+
+/// A function that the program got in another way than by its name: from a node of a graph.
+void find_by_name(Recorder& all, CUfunction function) {
+  CUmodule handle = nullptr;
+  const char* name = nullptr;
+  if (all.base.func_get_module == nullptr || all.base.func_get_name == nullptr ||
+      all.base.func_get_module(&handle, function) != CUDA_SUCCESS ||
+      all.base.func_get_name(&name, function) != CUDA_SUCCESS) {
+    return;
+  }
+  if (const RecordedModule* const module = module_of(all, handle)) {
+    keep_kernel(all, function, *module, name);
+  }
 }
 
 void unloaded(Recorder& all, const RecordedModule& module) {
@@ -114,7 +153,12 @@ CUresult load(CUmodule* handle, Load&& call, Image&& image) {
   return entry([&]() -> CUresult {
     const CallScope scope;
     const CUresult result = call();
-    if (result == CUDA_SUCCESS && scope.records()) loaded(scope.recorder(), *handle, image());
+    Recorder& all = scope.recorder();
+    if (result != CUDA_SUCCESS || all.sink.ended()) return result;
+    if (!scope.records() && all.captures.load() == 0) return result;
+    std::unique_lock<std::mutex> lock;
+    if (!scope.records()) lock = std::unique_lock(all.mutex);
+    loaded(all, *handle, image());
     return result;
   });
 }
@@ -141,8 +185,9 @@ CUresult load_library_by(CUlibrary* library, Load&& call, Image&& image) {
     all.begin();
     std::optional<RecordedModule> built = read_module(all, image());
     if (!built) return result;
+    built->library = *library;
     RecordedModule& kept = all.libraries[*library] = std::move(*built);
-    if (scope.records()) load_library(all, *library, kept);
+    if (scope.records()) add_variables(all, kept);
     return result;
   });
 }
@@ -279,12 +324,10 @@ void keep_kernels(Recorder& all, CUlibrary library, std::span<CUkernel> kernels,
   const auto found = all.libraries.find(library);
   for (CUkernel const kernel : kernels) {
     all.kernels.erase(kernel);
-    all.library_of.erase(kernel);
     if (found == all.libraries.end()) continue;
     const char* name = only_name;
     if (name == nullptr && all.base.kernel_get_name(&name, kernel) != CUDA_SUCCESS) continue;
     keep_kernel(all, kernel, found->second, name);
-    all.library_of[kernel] = library;
   }
 }
 
@@ -296,7 +339,7 @@ CUresult use_library(CUlibrary library, Use&& call) {
     if (scope.records()) {
       const auto found = scope.recorder().libraries.find(library);
       if (found != scope.recorder().libraries.end()) {
-        load_library(scope.recorder(), library, found->second);
+        add_variables(scope.recorder(), found->second);
       }
     }
     return call(scope.recorder());
@@ -360,40 +403,19 @@ void replace_kernels(Table& table) {
 
 }  // namespace
 
-void add_variables(Recorder& all, RecordedModule& module, CUmodule handle) {
-  module.loaded = true;
-  module.handle = handle;
-  LoadStep step;
-  step.module = module.number;
-  step.ptx = module.ptx;
-  for (const std::string& name : module.variable_names) {
-    StepVariable variable{name, 0, 0};
-    std::size_t bytes = 0;
-    CUdeviceptr address = 0;
-    if (all.base.module_get_global(&address, &bytes, handle, name.c_str()) != CUDA_SUCCESS)
-      continue;
-    variable.address = address;
-    variable.bytes = bytes;
-    Region region;
-    region.address = address;
-    region.name = name;
-    region.host_visible = true;  // it may be managed
-    if (all.shadow.add(std::move(region), bytes) != CUDA_SUCCESS) continue;
-    module.variables.push_back(address);
-    step.variables.push_back(std::move(variable));
-  }
-  all.sink.write(step);
-}
-
 const RecordedKernel* kernel_of(Recorder& all, CUfunction function) {
-  const auto library = all.library_of.find(function);
-  if (library != all.library_of.end()) {
-    const auto module = all.libraries.find(library->second);
-    if (module == all.libraries.end()) return nullptr;
-    load_library(all, library->second, module->second);
-  }
+  if (all.kernels.count(function) == 0) find_by_name(all, function);
   const auto found = all.kernels.find(function);
-  return found == all.kernels.end() ? nullptr : &found->second;
+  if (found == all.kernels.end()) return nullptr;
+  const auto is_its = [&](const auto& one) { return one.second.number == found->second.module; };
+  if (const auto module = std::ranges::find_if(all.modules, is_its); module != all.modules.end()) {
+    add_variables(all, module->second);
+    return &found->second;
+  }
+  const auto library = std::ranges::find_if(all.libraries, is_its);
+  if (library == all.libraries.end()) return nullptr;
+  add_variables(all, library->second);
+  return &found->second;
 }
 
 void replace_modules(Table& table) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include "support/format.hpp"
 
@@ -59,8 +60,11 @@ void forget_context(Recorder& recorder) {
   for (auto& [handle, module] : recorder.libraries) {
     unload(module);
     module.loaded = false;
+    module.handle = nullptr;
+    module.variables.clear();
   }
   recorder.shadow.clear();
+  recorder.pending.clear();
   recorder.allocated.clear();
   recorder.modules.clear();
   recorder.graphs.clear();
@@ -172,17 +176,24 @@ CallScope::CallScope(CUstream stream) : recorder_(*active()), stream_(stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUresult known = recorder_.base.stream_is_capturing(stream, &status);
     captured_ = known == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (captured_) return;
-    // Memory cannot be looked at while a stream is captured.
-    const std::lock_guard lock(recorder_.mutex);
-    recorder_.suspect = true;
-    recorder_.note("what is done while another stream is captured is recorded by its effect");
     return;
   }
   // Without the lock: functions of the host that are queued may need other threads.
   if (recorder_.base.stream_synchronize(stream) != CUDA_SUCCESS) return;
   std::unique_lock lock(recorder_.mutex);
-  if (is_recorded_context(recorder_)) lock_ = std::move(lock);
+  if (!is_recorded_context(recorder_)) return;
+  for (const Recorder::Pending& one : std::exchange(recorder_.pending, {})) {
+    allocated(recorder_, one.address, one.bytes, one.memory);
+  }
+  lock_ = std::move(lock);
+}
+
+// Memory cannot be looked at while a stream is captured.
+void CallScope::pass_on() const {
+  if (recorder_.sink.ended() || recorder_.captures.load() == 0) return;
+  const std::lock_guard lock(recorder_.mutex);
+  recorder_.suspect = true;
+  recorder_.note("what is done while another stream is captured is recorded by its effect");
 }
 
 CUresult CallScope::wait() const { return recorder_.base.stream_synchronize(stream_); }

@@ -78,9 +78,10 @@ struct RecordedKernel {
 /// A loaded module, or the module of a library.
 struct RecordedModule {
   std::uint64_t number = 0;
-  bool loaded = false;  ///< false: of a library that has no module in the context yet
+  bool loaded = false;  ///< false: its variables are not known yet
   CUmodule handle = nullptr;
-  std::string ptx;  ///< hash
+  CUlibrary library = nullptr;  ///< which has the module
+  std::string ptx;              ///< hash
   std::vector<std::string> variable_names;
   std::vector<CUdeviceptr> variables;
   std::map<std::string, RecordedKernel, std::less<>> kernels;
@@ -118,12 +119,18 @@ class Recorder {
   std::map<const void*, Host> host_memory;  ///< pinned and registered, by host address
   std::set<CUdeviceptr> allocated;
   std::uint64_t allocations = 0;
+  /// Memory that was allocated while a stream is captured, when it cannot be read.
+  struct Pending {
+    CUdeviceptr address = 0;
+    std::uint64_t bytes = 0;
+    StepMemory memory = StepMemory::Device;
+  };
+  std::vector<Pending> pending;
 
   std::uint64_t modules_loaded = 0;
   std::map<CUmodule, RecordedModule> modules;
   std::map<CUlibrary, RecordedModule> libraries;
   std::map<const void*, RecordedKernel> kernels;  ///< by CUfunction or CUkernel
-  std::map<const void*, CUlibrary> library_of;    ///< of a CUkernel
 
   std::map<CUgraphNode, Work> nodes;
   std::map<CUgraphExec, RecordedGraph> graphs;
@@ -157,6 +164,8 @@ class CallScope {
   [[nodiscard]] Recorder& recorder() const noexcept { return recorder_; }
   /// Waits for what the call queued.
   [[nodiscard]] CUresult wait() const;
+  /// Before a call that changes memory and is no step: its effect is found later.
+  void pass_on() const;
 
  private:
   Recorder& recorder_;
@@ -182,8 +191,6 @@ CUresult entry(Work&& work) noexcept {
 void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, StepMemory memory,
                const void* host = nullptr);
 void freed(Recorder& recorder, CUdeviceptr address);
-/// Takes the variables of a module that was loaded into the shadow.
-void add_variables(Recorder& recorder, RecordedModule& module, CUmodule handle);
 
 // copies.cpp
 /// Nothing for a copy of an array.

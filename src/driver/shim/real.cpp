@@ -59,8 +59,12 @@ const Real& real() {
           "there is no libcuda.so.1 in the usual folders; name one by "
           "PTXGEN_LIBCUDA_PATH";
     } else {
-      built->found = find_libcuda(settings);
       built->library = DynamicLibrary::find(libcuda_search(settings));
+      bool* records = nullptr;  // of the emulated driver, which is told that it does not
+      if (built->library && built->library.resolve("ptxgen_driver_records", records)) {
+        *records = false;
+      }
+      built->found = find_libcuda(settings);
     }
     if (built->found.table == nullptr) {
       // Printed whatever PTXGEN_LOG is: it is the only hint why there is no device.

@@ -16,6 +16,13 @@
 #include "support/format.hpp"
 #include "support/numbers.hpp"
 
+extern "C" {
+/// The library in front of this one (src/driver/shim) records instead, and sets it to false before
+/// the first call.
+extern bool ptxgen_driver_records;
+bool ptxgen_driver_records = true;
+}
+
 namespace ptxgen::inline v0::driver::standin {
 namespace {
 
@@ -91,7 +98,8 @@ const Table& table() noexcept {
     made.get_proc_address = get_proc_address;
     return made;
   }();
-  static const Table functions = recorder::recorded_if_asked(plain, true);
+  static const Table functions =
+      ptxgen_driver_records ? recorder::recorded_if_asked(plain, true) : plain;
   return functions;
 }
 

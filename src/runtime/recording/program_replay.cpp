@@ -486,8 +486,9 @@ std::string program_text_of(const Divergence& divergence) {
   }
   std::string text = format_text("launch {} ({}): ", divergence.frame, divergence.kernel);
   if (divergence.differing != 0) {
-    return text + format_text("{} of {} differ, the first is byte {}: {:02x}, and was {:02x}",
+    return text + format_text("{} of {} {}, the first is byte {}: {:02x}, and was {:02x}",
                               count_text(divergence.differing, "byte"), divergence.buffer,
+                              count_verb(divergence.differing, "differs", "differ"),
                               divergence.offset, std::to_integer<unsigned>(divergence.found_byte),
                               std::to_integer<unsigned>(divergence.expected_byte));
   }
