@@ -46,6 +46,17 @@ constexpr std::string_view kPtx = R"(.version 7.8
   atom.global.add.u32 %r4, [counter], 1;
   ret;
 }
+.visible .entry follow(.param .u64 slot)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %d<3>;
+  ld.param.u64 %d0, [slot];
+  ld.global.u64 %d1, [%d0];
+  ld.global.u32 %r0, [%d1];
+  add.u32 %r0, %r0, 1;
+  st.global.u32 [%d1], %r0;
+  ret;
+}
 )";
 
 /// A file system in which a write fails after some bytes, as on a full disk.
@@ -204,6 +215,26 @@ TEST_CASE("memory at other addresses is found by the arguments that point into i
   CHECK(result.moved == 3);
   CHECK(result.same);
   CHECK(result.hash == recording.hash);
+}
+
+TEST_CASE("an address in memory is good where memory is at its recorded addresses") {
+  RecordedProgram program;
+  program.load();
+  CUfunction follow = nullptr;
+  REQUIRE_OK(program.driver.module_get_function(&follow, program.module, "follow"));
+  CUdeviceptr slot = program.allocate(8);
+  const CUdeviceptr data = program.allocate(4);
+  REQUIRE_OK(program.driver.memcpy_to_device(slot, &data, 8));
+  program.write(data, {41});
+  void* arguments[] = {&slot};
+  REQUIRE_OK(
+      program.driver.launch_kernel(follow, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+  CHECK(program.read(data, 1)[0] == 42);
+  const Recording recording = program.finish();
+  CHECK(replayed(recording).same);
+  const Replay moved = replayed(recording, {}, 100000);
+  CHECK(moved.moved == 4);
+  CHECK_FALSE(moved.same);
 }
 
 TEST_CASE("an inverted bit of memory is found at its launch") {
@@ -402,7 +433,8 @@ TEST_CASE("what is not recorded is said, and what it changes is part of the reco
   program.scale(data, 2);
   const Recording recording = program.finish();
   REQUIRE(recording.notes.size() == 1);
-  CHECK_THAT(recording.notes[0], Contains("a launch of a kernel whose module is not recorded"));
+  CHECK_THAT(recording.notes[0],
+             Contains("a launch that is not recorded (of machine code, or by "));
   CHECK(recording.frame_hashes.size() == 1);
   CHECK(replayed(recording).same);
 }

@@ -8,7 +8,7 @@ namespace ptxgen::inline v0::driver::recorder {
 namespace {
 
 constexpr const char* kUnknownGraph =
-    "a graph with a node that is not recorded: what it changes is, as if the host wrote it";
+    "a graph with a node that is not recorded: what it changes is recorded as if the host wrote it";
 
 /// All nodes so that each comes after those it depends on; empty if the driver does not give them.
 std::vector<CUgraphNode> sorted_nodes(const Table& base, CUgraph graph) {

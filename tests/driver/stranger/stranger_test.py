@@ -190,6 +190,14 @@ def part_record():
         done = run(options.ptxgen, "replay", recording)
         print(done.stdout, end="")
         check("\nthe same\n" in done.stdout and " launch" in done.stdout, done.stdout)
+    listed = run(options.ptxgen, "replay", own, "--list").stdout.splitlines()
+    check(len(listed) == 3 and listed[0] == "0 square <<<(8,1,1), (128,1,1), 0>>> changes 3991 bytes "
+          "in 1 buffer" and listed[2].endswith(", fails: CUDA_ERROR_ILLEGAL_ADDRESS"), str(listed))
+    first = run(options.ptxgen, "replay", own, "--launch", "0").stdout
+    check(first.startswith("1 of 2 launches as recorded by ") and "\nthe same\n" in first, first)
+    flipped = run(options.ptxgen, "replay", own, "--flip", "1:memory0:80", status=1).stdout
+    check("launch 1 (square): " in flipped and " of memory0 differs, the first is byte 10: " in flipped,
+          flipped)
     done = run(sys.executable, "-c", FORWARDED, PTXGEN_RECORD=str(work / "%p.json"), **through)
     print(done.stdout, end="")
     check(done.stdout == "0 own\n0 real\n801 801\n", done.stdout + done.stderr)
