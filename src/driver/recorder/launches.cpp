@@ -9,8 +9,9 @@ namespace ptxgen::inline v0::driver::recorder {
 namespace {
 
 constexpr const char* kUnknownKernel =
-    "a launch of a kernel whose module is not recorded: what it changes is, as if the host wrote "
-    "it";
+    "a launch that is not recorded (of machine code, or by a function from before CUDA 4.0): what "
+    "it "
+    "changes is recorded as if the host wrote it";
 
 void set(std::uint32_t (&size)[3], unsigned x, unsigned y, unsigned z) {
   size[0] = x;
