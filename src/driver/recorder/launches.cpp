@@ -10,8 +10,7 @@ namespace {
 
 constexpr const char* kUnknownKernel =
     "a launch that is not recorded (of machine code, or by a function from before CUDA 4.0): what "
-    "it "
-    "changes is recorded as if the host wrote it";
+    "it changes is recorded as if the host wrote it";
 
 void set(std::uint32_t (&size)[3], unsigned x, unsigned y, unsigned z) {
   size[0] = x;
