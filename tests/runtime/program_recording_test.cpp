@@ -137,8 +137,8 @@ std::vector<std::uint32_t> counted(std::size_t count) {
   return values;
 }
 
-Replay replayed(const Recording& recording, const ReplayOptions& options = {},
-                std::size_t moved_by = 0) {
+Replay replayed_program(const Recording& recording, const ReplayOptions& options = {},
+                        std::size_t moved_by = 0) {
   Settings settings;
   settings.search_usual_places = false;
   const Device device = Device::open("emulator:h200", settings);
@@ -200,18 +200,18 @@ TEST_CASE("a recorded program replays to the same bytes, launch by launch") {
 
   const Recording read = parse_recording(to_json(recording), "x.json");
   CHECK(to_json(read) == to_json(recording));
-  const Replay result = replayed(read);
+  const Replay result = replayed_program(read);
   CHECK(result.same);
   CHECK(result.frames == 2);
   CHECK(result.hash == recording.hash);
   CHECK(result.moved == 0);
-  CHECK(replayed(recording, {std::nullopt, 0}).frames == 1);
-  CHECK(replayed(recording, {std::nullopt, 0}).same);
+  CHECK(replayed_program(recording, {std::nullopt, 0}).frames == 1);
+  CHECK(replayed_program(recording, {std::nullopt, 0}).same);
 }
 
 TEST_CASE("memory at other addresses is found by the arguments that point into it") {
   const Recording recording = two_launches();
-  const Replay result = replayed(recording, {}, 100000);
+  const Replay result = replayed_program(recording, {}, 100000);
   CHECK(result.moved == 3);
   CHECK(result.same);
   CHECK(result.hash == recording.hash);
@@ -231,25 +231,25 @@ TEST_CASE("an address in memory is good where memory is at its recorded addresse
       program.driver.launch_kernel(follow, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
   CHECK(program.read(data, 1)[0] == 42);
   const Recording recording = program.finish();
-  CHECK(replayed(recording).same);
-  const Replay moved = replayed(recording, {}, 100000);
+  CHECK(replayed_program(recording).same);
+  const Replay moved = replayed_program(recording, {}, 100000);
   CHECK(moved.moved == 4);
   CHECK_FALSE(moved.same);
 }
 
 TEST_CASE("an inverted bit of memory is found at its launch") {
   const Recording recording = two_launches();
-  const Replay result = replayed(recording, {FlippedBit{1, 2, 8 * 20 + 3}});
+  const Replay result = replayed_program(recording, {FlippedBit{1, 2, 8 * 20 + 3}});
   CHECK_FALSE(result.same);
   REQUIRE(result.first);
   CHECK(to_text(*result.first, recording) ==
         "launch 1 (scale): 1 byte of memory0 differs, the first is byte 20: 4a, and was 32");
   CHECK(result.differing_launches == 1);
-  const Replay both = replayed(recording, {FlippedBit{0, 2, 8 * 20 + 3}});
+  const Replay both = replayed_program(recording, {FlippedBit{0, 2, 8 * 20 + 3}});
   CHECK(both.differing_launches == 2);
   REQUIRE(both.first);
   CHECK(both.first->frame == 0);
-  CHECK_THROWS_WITH(replayed(recording, {FlippedBit{2, 2, 0}}),
+  CHECK_THROWS_WITH(replayed_program(recording, {FlippedBit{2, 2, 0}}),
                     Contains("there is no bit 0 of buffer 2 in frame 2: the recording has 2 "));
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("a changed byte of an input or of a kernel is found, in the file by it
       changed(input, write->content)[4] ^= std::byte{1};
     }
   }
-  const Replay other_input = replayed(input);
+  const Replay other_input = replayed_program(input);
   CHECK_FALSE(other_input.same);
   REQUIRE(other_input.first);
   CHECK_THAT(to_text(*other_input.first, input),
@@ -275,7 +275,7 @@ TEST_CASE("a changed byte of an input or of a kernel is found, in the file by it
   std::string text(reinterpret_cast<const char*>(ptx.data()), ptx.size());
   text.replace(text.find("[counter], 1"), 12, "[counter], 2");
   std::memcpy(ptx.data(), text.data(), text.size());
-  const Replay other_kernel = replayed(kernel);
+  const Replay other_kernel = replayed_program(kernel);
   CHECK_FALSE(other_kernel.same);
   REQUIRE(other_kernel.first);
   CHECK(other_kernel.first->frame == 0);
@@ -287,7 +287,7 @@ TEST_CASE("a changed byte of an input or of a kernel is found, in the file by it
   for (Step& step : hash.steps) {
     if (auto* read = std::get_if<ReadStep>(&step)) read->hash[0] = read->hash[0] == '0' ? '1' : '0';
   }
-  const Replay read = replayed(hash);
+  const Replay read = replayed_program(hash);
   CHECK_FALSE(read.same);
   REQUIRE(read.first);
   CHECK_THAT(to_text(*read.first, hash),
@@ -331,7 +331,7 @@ TEST_CASE("copies, fills, variables and attributes are steps") {
   CHECK(count_of<FreeStep>(recording) == 1);
   CHECK(count_of<UnloadStep>(recording) == 1);
   CHECK(recording.notes.empty());
-  const Replay result = replayed(parse_recording(to_json(recording), "x.json"));
+  const Replay result = replayed_program(parse_recording(to_json(recording), "x.json"));
   CHECK(result.same);
   CHECK(result.frames == 2);
 }
@@ -363,7 +363,7 @@ TEST_CASE("memory that the host writes without a call is found before the next l
     unseen += write != nullptr && write->unseen;
   }
   CHECK(unseen == 3);
-  CHECK(replayed(recording).same);
+  CHECK(replayed_program(recording).same);
 }
 
 TEST_CASE("a graph is recorded as its launches") {
@@ -401,7 +401,7 @@ TEST_CASE("a graph is recorded as its launches") {
   CHECK(recording.frame_hashes.size() == 4);
   CHECK(count_of<FillStep>(recording) == 2);
   CHECK(count_of<WriteStep>(recording) == 2);
-  CHECK(replayed(recording).same);
+  CHECK(replayed_program(recording).same);
 }
 
 TEST_CASE("a fault ends a recording, and is part of it") {
@@ -413,7 +413,7 @@ TEST_CASE("a fault ends a recording, and is part of it") {
   const Recording recording = program.finish();
   CHECK(recording.failure == "device-fault: CUDA_ERROR_ILLEGAL_ADDRESS");
   CHECK(recording.frame_hashes.size() == 1);
-  const Replay result = replayed(recording);
+  const Replay result = replayed_program(recording);
   CHECK(result.same);
   CHECK(result.failure == recording.failure);
 }
@@ -436,7 +436,7 @@ TEST_CASE("what is not recorded is said, and what it changes is part of the reco
   CHECK_THAT(recording.notes[0],
              Contains("a launch that is not recorded (of machine code, or by "));
   CHECK(recording.frame_hashes.size() == 1);
-  CHECK(replayed(recording).same);
+  CHECK(replayed_program(recording).same);
 }
 
 TEST_CASE("a recording ends at its limit and where the disk is full, and replays until there") {
@@ -453,7 +453,7 @@ TEST_CASE("a recording ends at its limit and where the disk is full, and replays
   CHECK(part.cut_off == "the program ended without ending its recording");
   CHECK(part.frame_hashes.size() > 2);
   CHECK(part.frame_hashes.size() < 100);
-  CHECK(replayed(part).same);
+  CHECK(replayed_program(part).same);
 
   RecordedProgram limited(~std::uint64_t{0}, 6000);
   run(limited);
@@ -489,6 +489,7 @@ TEST_CASE("a file that is no recording of a program is refused by its line") {
 
   Recording recording = two_launches();
   std::get<LaunchStep>(recording.steps[3]).module = 9;
-  CHECK_THROWS_WITH(replayed(recording), Contains("step 3: kernel scale is in module 9, which is "
-                                                  "not loaded"));
+  CHECK_THROWS_WITH(replayed_program(recording),
+                    Contains("step 3: kernel scale is in module 9, which is "
+                             "not loaded"));
 }
