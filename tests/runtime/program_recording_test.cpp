@@ -340,15 +340,22 @@ TEST_CASE("memory that the host writes without a call is found before the next l
   RecordedProgram program;
   const Table& driver = program.driver;
   program.load();
+  std::size_t expected = 1;
   CUdeviceptr managed = 0;
-  REQUIRE_OK(driver.mem_alloc_managed(&managed, 64, CU_MEM_ATTACH_GLOBAL));
-  auto* const values = reinterpret_cast<std::uint32_t*>(static_cast<std::uintptr_t>(managed));
-  for (std::uint32_t i = 0; i < 16; ++i) values[i] = 100 + i;
-  program.scale(managed, 1);
-  REQUIRE_OK(driver.ctx_synchronize());
-  CHECK(values[3] == 310);
-  values[3] = 1;
-  program.scale(managed, 1);
+  const CUresult allocated = driver.mem_alloc_managed(&managed, 64, CU_MEM_ATTACH_GLOBAL);
+  if (allocated == CUDA_SUCCESS) {
+    auto* const values = reinterpret_cast<std::uint32_t*>(static_cast<std::uintptr_t>(managed));
+    for (std::uint32_t i = 0; i < 16; ++i) values[i] = 100 + i;
+    program.scale(managed, 1);
+    REQUIRE_OK(driver.ctx_synchronize());
+    CHECK(values[3] == 310);
+    values[3] = 1;
+    program.scale(managed, 1);
+    expected = 3;
+  } else {
+    // Sanitizers use the addresses that host and device would share.
+    CHECK(allocated == CUDA_ERROR_NOT_SUPPORTED);
+  }
   void* pinned = nullptr;
   REQUIRE_OK(driver.mem_host_alloc(&pinned, 64, 2));
   CUdeviceptr address = 0;
@@ -362,7 +369,7 @@ TEST_CASE("memory that the host writes without a call is found before the next l
     const auto* const write = std::get_if<WriteStep>(&step);
     unseen += write != nullptr && write->unseen;
   }
-  CHECK(unseen == 3);
+  CHECK(unseen == expected);
   CHECK(replayed_program(recording).same);
 }
 
