@@ -1,6 +1,7 @@
 // src/driver/shim/proc_address.cpp - cuGetProcAddress of the shim
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <string_view>
@@ -72,10 +73,13 @@ CUresult get_proc_address(const char* name, void** entry, int version, std::uint
   if (status != nullptr) *status = answered;
   // A driver that lacks it, or has a newer one, is not recorded there.
   if (result != CUDA_SUCCESS || *entry == nullptr) return result;
-  if (is_newer(name, *entry, version, flags)) return result;
   CUdriverProcAddressQueryResult ignored{};
   const Symbol* const own = find_symbol(symbols(), name, version, ignored);
   if (own == nullptr || recorded_entries().count(own->entry) == 0) return result;
+  if (is_newer(name, *entry, version, flags)) {
+    std::fprintf(stderr, "ptxgen: calls of %s are not recorded: the driver's is newer\n", name);
+    return result;
+  }
   *entry = own->entry;
   if ((flags & kPerThreadDefaultStream) == 0) return result;
   const auto variant = std::ranges::find(per_thread_symbols(), std::string_view(own->symbol),
