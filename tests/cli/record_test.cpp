@@ -37,6 +37,9 @@ TEST_CASE("what one process recorded another replays, and finds what was changed
   const auto unknown = ptxgen_program({"replay", file, "--flip", "3:w:31"});
   CHECK(unknown.exit_code == 2);
   CHECK(contains(unknown.err, "there is no buffer 'w'; there are: "));
+  const auto listed = ptxgen_program({"replay", file, "--list"});
+  CHECK(listed.exit_code == 2);
+  CHECK(contains(listed.err, "--list is for recordings of programs; this one has launches of one"));
   const auto malformed = ptxgen_program({"replay", file, "--flip", "3"});
   CHECK(malformed.exit_code == 2);
   CHECK(contains(malformed.err, "--flip 3: expected FRAME:BUFFER:BIT, as in 3:x:17"));

@@ -34,7 +34,7 @@ expected |= {symbol + suffix for symbol, suffix in
 expected |= set(rows(own + "same.def", r"PTXGEN_SAME\((cu\w+),"))
 expected |= set(rows(own + "older.def", r"PTXGEN_OLDER\((cu\w+),"))
 expected |= set(rows(own + "refused.def", r"PTXGEN_REFUSED\((cu\w+)\)"))
-expected |= {"ptxgen_emulated_driver", "ptxgen_driver_log"}
+expected |= {"ptxgen_emulated_driver", "ptxgen_driver_log", "ptxgen_driver_records"}
 
 
 def tool(*command):

@@ -7,11 +7,13 @@ part `some`    a few programs, of every part of the runtime API
 part `all`     every program of this folder, without options of the compiler other than the
                runtime's, with the shared and with the static runtime
 part `static`  a few with the static runtime, in libraries too; what is refused
+part `recorded` programs recorded (PTXGEN_RECORD) and replayed by `ptxgen replay`, in another process
 part `images`  compressed PTX, PTX beside machine code, machine code alone; per-thread streams
 
-With PTXGEN_TEST_FULL `some` is skipped and `all` runs; else the other way round. Exit status 77 and
-a line SKIP where nvcc is missing."""
+With PTXGEN_TEST_FULL `some` is skipped and `all` runs, else the other way round; `recorded` then has
+all programs. Exit status 77 and a line SKIP where nvcc is missing."""
 import argparse
+import json
 import os
 import re
 import shutil
@@ -21,9 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["some", "all", "static", "images"])
+parser.add_argument("part", choices=["some", "all", "static", "recorded", "images"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
+parser.add_argument("--ptxgen", help="the program, for part recorded")
 parser.add_argument("--only", default="", help="programs whose name has this")
 options = parser.parse_args()
 here = Path(__file__).parent
@@ -31,6 +34,7 @@ standin = Path(options.standin)
 work = Path(options.work)
 work.mkdir(parents=True, exist_ok=True)
 
+RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture")
 SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
         "cooperative")
 # Programs of several files, and what else the compiler is told.
@@ -141,12 +145,17 @@ def part_some():
     run_programs(SOME, SHARED)
 
 
+def all_programs():
+    names = sorted(path.stem for path in here.glob("*.cu")
+                   if path.stem not in ("separate_other", "in_library"))
+    check(len(names) >= 40, f"only {len(names)} programs found")
+    return names
+
+
 def part_all():
     if not os.environ.get("PTXGEN_TEST_FULL"):
         skip("only with PTXGEN_TEST_FULL (scripts/test --full)")
-    names = sorted(path.stem for path in here.glob("*.cu") if path.stem not in ("separate_other", "in_library"))
-    check(len(names) >= 40, f"only {len(names)} programs found")
-    run_programs([name for name in names if options.only in name], SHARED, STATIC)
+    run_programs([name for name in all_programs() if options.only in name], SHARED, STATIC)
 
 
 def part_static():
@@ -175,6 +184,56 @@ def part_static():
           f"in_library: {done.stdout}{done.stderr}")
 
 
+def record(name):
+    """A program recorded while it runs as always, and its replay: the problem, or nothing."""
+    program, problem = build(name, "-cudart", "shared", program=name + "_recorded")
+    if program is None:
+        return problem
+    recording = work / (name + ".json")
+    recording.unlink(missing_ok=True)
+    done = on_standin(program, PTXGEN_RECORD=str(recording))
+    if done.returncode != 0 or not done.stdout.endswith("ok\n") or "PTXGEN_RECORD" in done.stderr:
+        return f"recorded, it ends with {done.returncode}:\n{done.stdout}{done.stderr}"
+    replay = work / (name + "_replay.json")
+    run(options.ptxgen, "replay", recording, "--json", "-o", replay, PTXGEN_EMULATED_PTX="9.9")
+    report = json.loads(replay.read_text())
+    print(f"{name}: {report['frames']} launches, hash {report['hash']}")
+    if not report["same"] or report["hash"] != report["expected_hash"] or report["moved"]:
+        return f"is not the same: {report}"
+    launches = name not in ("device_query", "errors", "occupancy")
+    if (report["frames"] != 0) != launches or report["notes"] or report["cut_off"]:
+        return f"is not recorded: {report}"
+    return ""
+
+
+def check_changed(name, bit):
+    """A bit of memory, and then of the kernel's text, is another one: the replay says where."""
+    recording = work / (name + ".json")
+    flipped = run(options.ptxgen, "replay", recording, "--flip", bit)
+    print(flipped.stdout, end="")
+    check(flipped.returncode == 1 and re.search(r"^launch 0 \(.*\): .*, the first is byte ",
+                                                flipped.stdout, re.M), flipped.stderr)
+    text = recording.read_text()
+    damaged = work / (name + "_damaged.json")
+    damaged.write_text(text.replace(".visible .entry", ".visible  .entry", 1))
+    refused = run(options.ptxgen, "replay", damaged)
+    check("the file was changed" in refused.stderr, refused.stderr)
+    listed = run(options.ptxgen, "replay", recording, "--list").stdout.splitlines()
+    check(len(listed) == 2 and re.match(r"0 \w+ <<<\(1,1,1\), .* changes \d+ bytes in ", listed[0]),
+          str(listed))
+
+
+def part_recorded():
+    names = all_programs() if os.environ.get("PTXGEN_TEST_FULL") else RECORDED
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        problems = dict(zip(names, pool.map(record, names)))
+    for name, problem in problems.items():
+        check(not problem, f"{name} {problem}")
+    check_changed("symbols", "0:coefficients:30")
+    again = on_standin(work / "symbols_recorded", PTXGEN_RECORD=str(work / "symbols.json"))
+    check(again.returncode == 0 and "nothing is recorded: File exists" in again.stderr, again.stderr)
+
+
 def part_images():
     ptx = "-gencode=arch=compute_80,code=compute_80"
     for program, flags in (("packed", ["-Xfatbin=-compress-all", ptx]),
@@ -195,4 +254,5 @@ def part_images():
     check("add -gencode arch=" in done.stderr, "the log does not say what to do")
 
 
-{"some": part_some, "all": part_all, "static": part_static, "images": part_images}[options.part]()
+{"some": part_some, "all": part_all, "static": part_static, "recorded": part_recorded,
+ "images": part_images}[options.part]()

@@ -31,6 +31,8 @@ namespace ptxgen::inline v0 {
   X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")            \
   X(trace, "PTXGEN_TRACE", "", "a file to write a Chrome trace of what the library does to")       \
   X(repro, "PTXGEN_REPRO", "", "a folder where launches that fail on the emulator are recorded")   \
+  X(record, "PTXGEN_RECORD", "", "a file where the stand-in driver records what a program does")   \
+  X(record_limit, "PTXGEN_RECORD_LIMIT", "1024", "the size of that file, MiB, at which it ends")   \
   X(nvtx_path, "PTXGEN_NVTX_PATH", "", "the profiler library, libnvToolsExt.so.1")                 \
   X(nvtx_injection, "NVTX_INJECTION64_PATH", "", "the library of an attached profiler, set by it") \
   X(cuda_home, "CUDA_HOME", "", "a CUDA toolkit, one of the usual places")                         \

@@ -17,6 +17,8 @@ namespace {
 struct ReplayArguments {
   std::string file;
   std::string flip;
+  std::uint64_t last_launch = ~std::uint64_t{0};
+  bool list = false;
   std::uint64_t schedule = 0;
   std::uint32_t threads = 0;
   bool parallel = false;
@@ -75,18 +77,38 @@ void set_schedule(const Context& context, const ReplayArguments& options) {
   driver::emulated::set_launch_options(context.handle(), how);
 }
 
-std::string as_text(const Replay& result, const Recording& recording) {
+// What a program's recording lacks.
+std::string notes_of(const Replay& result, const Recording& recording) {
+  std::string text;
+  for (const std::string& note : recording.notes) text += "not recorded: " + note + "\n";
+  if (!recording.cut_off.empty()) text += "not all of it: " + recording.cut_off + "\n";
+  if (result.moved != 0) {
+    text += format_text(
+        "{} at other addresses than in the recording; addresses that are stored "
+        "in memory are not translated\n",
+        count_text(result.moved, "allocation"));
+  }
+  return text;
+}
+
+std::string as_text(const Replay& result, const Recording& recording, std::uint64_t last_launch) {
+  const std::string_view frame = recording.is_program() ? "launch" : "frame";
   std::string text = format_text(
       "{} of {} as recorded by {}; hash {}\n", result.first ? result.first->frame : result.frames,
-      count_text(recording.frame_hashes.size(), "frame"), recording.made_by, result.hash);
+      count_text(recording.frame_hashes.size(), frame), recording.made_by, result.hash);
   if (result.first) text += to_text(*result.first, recording) + "\n";
-  if (!result.failure.empty()) {
-    text += format_text("frame {}: {}\n", result.frames, result.failure);
+  if (result.differing_launches > 1) {
+    text += format_text("{} differ\n", count_text(result.differing_launches, "launch"));
   }
-  if (result.failure.empty() && !recording.failure.empty()) {
-    text += format_text("frame {} failed when it was recorded ({}), and does not here\n",
+  if (!result.failure.empty()) {
+    text += format_text("{} {}: {}\n", frame, result.frames, result.failure);
+  }
+  const bool all = last_launch >= recording.frame_hashes.size();
+  if (result.failure.empty() && !recording.failure.empty() && all) {
+    text += format_text("{} {} failed when it was recorded ({}), and does not here\n", frame,
                         recording.frame_hashes.size(), recording.failure);
   }
+  text += notes_of(result, recording);
   return text + (result.same ? "the same\n" : "not the same\n");
 }
 
@@ -95,10 +117,19 @@ nlohmann::json as_json(const Replay& result, const Recording& recording) {
                              {"hash", result.hash},       {"expected_hash", recording.hash},
                              {"failure", result.failure}, {"expected_failure", recording.failure},
                              {"first", nullptr}};
+  if (recording.is_program()) {
+    document.update({{"differing_launches", result.differing_launches},
+                     {"moved", result.moved},
+                     {"notes", recording.notes},
+                     {"cut_off", recording.cut_off}});
+  }
   if (!result.first) return document;
   const Divergence& first = *result.first;
   document["first"] = {
       {"frame", first.frame}, {"expected", first.expected}, {"found", first.found}};
+  if (recording.is_program()) {
+    document["first"].update({{"kernel", first.kernel}, {"buffer", first.buffer}});
+  }
   if (first.differing != 0) {
     document["first"].update({{"buffer", first.buffer},
                               {"offset", first.offset},
@@ -109,17 +140,46 @@ nlohmann::json as_json(const Replay& result, const Recording& recording) {
   return document;
 }
 
+std::string size_text(const std::uint32_t (&size)[3]) {
+  return format_text("({},{},{})", size[0], size[1], size[2]);
+}
+
+// A line for each launch of a program.
+std::string launches_text(const Recording& recording) {
+  if (!recording.is_program()) {
+    throw UsageError("--list is for recordings of programs; this one has launches of one frame");
+  }
+  std::string text;
+  std::uint64_t number = 0;
+  for (const driver::Step& step : recording.steps) {
+    const auto* const launch = std::get_if<driver::LaunchStep>(&step);
+    if (launch == nullptr) continue;
+    std::uint64_t bytes = 0;
+    for (const driver::StepOutput& output : launch->outputs) bytes += output.bytes;
+    text += format_text("{} {} <<<{}, {}, {}>>> changes {} in {}{}\n", number++, launch->kernel,
+                        size_text(launch->grid), size_text(launch->block), launch->shared_bytes,
+                        count_text(bytes, "byte"), count_text(launch->outputs.size(), "buffer"),
+                        launch->failure.empty() ? "" : ", fails: " + launch->failure);
+  }
+  return text + notes_of({}, recording);
+}
+
 int replay_command(const ReplayArguments& options) {
   Settings settings = Settings::from_environment();
   settings.repro.clear();  // what fails is recorded
   const Recording recording = parse_recording(read_input(options.file), input_name(options.file));
+  if (options.list) {
+    write_output(options.output, launches_text(recording));
+    return kDone;
+  }
   ReplayOptions how;
+  how.last_launch = options.last_launch;
   if (!options.flip.empty()) how.flip = flip_of(options.flip, recording);
   const Context context(device_for(options, recording, settings));
   set_schedule(context, options);
   const Replay result = replay(context, recording, how);
-  write_output(options.output,
-               options.json ? text_of(as_json(result, recording)) : as_text(result, recording));
+  write_output(options.output, options.json ? text_of(as_json(result, recording))
+                                            : as_text(result, recording, options.last_launch));
   return result.same ? kDone : kFound;
 }
 
@@ -128,13 +188,19 @@ int replay_command(const ReplayArguments& options) {
 void add_replay(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReplayArguments>();
   Command command(app, "replay",
-                  "Run what `ptxgen record` kept, and name the first frame that is not the same");
+                  "Run what `ptxgen record` or PTXGEN_RECORD kept, and name the first frame or "
+                  "launch that is not the same");
   command.footer(
       "Example: ptxgen replay gemv.json --device cuda:0\n"
-      "To see that a difference is found: ptxgen replay gemv.json --flip 3:x:17");
+      "To see that a difference is found: ptxgen replay gemv.json --flip 3:x:17\n"
+      "A program: PTXGEN_RECORD=run.json LD_LIBRARY_PATH=... ./program; ptxgen replay run.json");
   command.add_option("file", options->file, "the recording, - for standard input").required();
   command.add_option("--flip", options->flip,
-                     "FRAME:BUFFER:BIT: invert one bit of an input in that frame");
+                     "FRAME:BUFFER:BIT: invert one bit of an input in that frame, or of memory "
+                     "before that launch of a program");
+  command.add_option("--launch", options->last_launch,
+                     "of a program: the number of the last launch that is run");
+  command.add_flag("--list", options->list, "of a program: print its launches, and run none");
   command.add_option("--schedule", options->schedule, "on the emulator: which legal schedule")
       .capture_default_str();
   command.add_option("--threads", options->threads, "of the emulator; 0: one for each core")

@@ -1,10 +1,6 @@
 // src/driver/standin/older.cpp - older symbols by newer ones
-#include <dlfcn.h>
-
 #include <cstring>
-#include <string_view>
 
-#include "driver/emulated/state.hpp"
 #include "driver/standin/standin.hpp"
 
 namespace ptxgen::inline v0::driver {
@@ -19,30 +15,6 @@ CUDA_KERNEL_NODE_PARAMS with_new_members(const OldKernelNodeParams& old) {
   CUDA_KERNEL_NODE_PARAMS parameters{};
   std::memcpy(&parameters, &old, sizeof old);
   return parameters;
-}
-
-/// Whether code belongs to NVRTC or nvJitLink, which request the tables but also work without them.
-bool does_without_tables(const void* code) {
-  Dl_info found{};
-  if (dladdr(code, &found) == 0 || found.dli_fname == nullptr) return false;
-  std::string_view file = found.dli_fname;
-  file.remove_prefix(file.rfind('/') + 1);
-  return file.starts_with("libnvrtc") || file.starts_with("libnvJitLink");
-}
-
-CUresult refuse_tables() noexcept {
-  int version = 0;
-  (void)table().driver_get_version(&version);  // decides where the log goes
-  try {
-    return emulated::refuse(
-        CUDA_ERROR_NOT_SUPPORTED,
-        "cuGetExportTable: the emulated driver does not have the private tables that NVIDIA's CUDA "
-        "runtime needs. The program or one of its libraries has that runtime linked in: start it "
-        "with LD_PRELOAD=.../ptxgen/libptxgen_static_cudart.so (beside this driver), or link it "
-        "with 'nvcc -cudart shared'");
-  } catch (...) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
 }
 
 /// A device as a place for memory; CU_DEVICE_CPU is the host.
@@ -158,13 +130,6 @@ CUresult cuMemcpy3DBatchAsync(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
                               std::size_t* failed, unsigned long long flags, CUstream stream) {
   if (failed != nullptr) *failed = SIZE_MAX;
   return table().memcpy_3d_batch_async(count, copies, flags, stream);
-}
-
-CUresult cuGetExportTable(const void** export_table, const CUuuid* id) {
-  if (export_table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *export_table = nullptr;
-  const void* const caller = __builtin_return_address(0);
-  return does_without_tables(caller) ? CUDA_ERROR_NOT_SUPPORTED : refuse_tables();
 }
 
 CUresult cuProfilerStart() { return need_context(); }

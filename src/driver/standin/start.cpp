@@ -8,12 +8,20 @@
 #include <string_view>
 
 #include "driver/emulated/state.hpp"
+#include "driver/recorder/recorder.hpp"
 #include "driver/standin/standin.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/format.hpp"
 #include "support/numbers.hpp"
+
+extern "C" {
+/// The library in front of this one (src/driver/shim) records instead, and sets it to false before
+/// the first call.
+extern bool ptxgen_driver_records;
+bool ptxgen_driver_records = true;
+}
 
 namespace ptxgen::inline v0::driver::standin {
 namespace {
@@ -83,13 +91,15 @@ CUresult driver_get_version(int* version) noexcept {
 }  // namespace
 
 const Table& table() noexcept {
-  static const Table functions = [] {
+  static const Table plain = [] {
     Table made = emulated::table();
     made.init = init;
     made.driver_get_version = driver_get_version;
     made.get_proc_address = get_proc_address;
     return made;
   }();
+  static const Table functions =
+      ptxgen_driver_records ? recorder::recorded_if_asked(plain, true) : plain;
   return functions;
 }
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ptxgen/runtime/recording/recording.hpp"
+#include "runtime/recording/program_json.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
@@ -12,17 +13,6 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "ptxgen recording 1";
 
-std::string hex_of(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
-
 unsigned digit_of(char digit) {
   if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
   if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
@@ -30,15 +20,7 @@ unsigned digit_of(char digit) {
 }
 
 std::vector<std::byte> bytes_of(const json& value) {
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.size() % 2 != 0) {
-    throw Error(Stage::Io, "bad-recording", "an odd number of hexadecimal digits");
-  }
-  std::vector<std::byte> bytes(text.size() / 2);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
-  }
-  return bytes;
+  return bytes_of_hex(value.get_ref<const std::string&>());
 }
 
 ElementType type_named(const std::string& name) {
@@ -165,7 +147,30 @@ Recording recording_in(const json& document) {
 
 }  // namespace
 
+std::string hex_of(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+std::vector<std::byte> bytes_of_hex(std::string_view text) {
+  if (text.size() % 2 != 0) {
+    throw Error(Stage::Io, "bad-recording", "an odd number of hexadecimal digits");
+  }
+  std::vector<std::byte> bytes(text.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
+  }
+  return bytes;
+}
+
 std::string to_json(const Recording& recording) {
+  if (recording.is_program()) return program_text(recording);
   json buffers = json::array();
   for (const RecordedBuffer& buffer : recording.buffers) {
     buffers.push_back({{"name", buffer.name},
@@ -197,6 +202,7 @@ Recording parse_recording(std::string_view text, std::string_view file) {
     return error.refresh();
   };
   try {
+    if (is_program_text(text)) return parse_program(text);
     return recording_in(json::parse(text));
   } catch (const json::exception& error) {
     throw refused(error.what());

@@ -4,6 +4,7 @@
 #include "ptxgen/runtime/recording/recording.hpp"
 #include "runtime/recording/frames.hpp"
 #include "runtime/recording/outputs.hpp"
+#include "runtime/recording/program_replay.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -63,6 +64,7 @@ void check_flip(const FlippedBit& flip, const Recording& recording) {
 
 Replay replay(const Context& context, const Recording& recording, const ReplayOptions& options) {
   if (options.flip) check_flip(*options.flip, recording);
+  if (recording.is_program()) return replay_program(context, recording, options);
   Frames frames(context, recording);
   Replay result;
   std::vector<std::string> hashes;
@@ -86,6 +88,7 @@ Replay replay(const Context& context, const Recording& recording, const ReplayOp
 }
 
 std::string to_text(const Divergence& divergence, const Recording& recording) {
+  if (recording.is_program()) return program_text_of(divergence);
   if (divergence.differing == 0) {
     return format_text(
         "frame {}: the outputs have the hash {}, and had {}; they were not kept, which would name "

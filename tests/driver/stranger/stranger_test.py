@@ -6,6 +6,7 @@ part `c`        stranger.c against cuda.h, linked to the toolkit's stub and to o
 part `threads`  the same built for per-thread default streams
 part `images`   fat binaries and cubins made by nvcc
 part `python`   stranger.py, which needs no toolkit
+part `record`   stranger.py recorded by our libcuda and by the one in front of it, and replayed
 part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
 part `static`   static_runtime.c, whose calls libptxgen_static_cudart.so leads to our runtime
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
@@ -22,10 +23,12 @@ import sys
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["c", "threads", "images", "python", "runtime", "static",
-                                       "settings", "strict"])
+parser.add_argument("part", choices=["c", "threads", "images", "python", "record", "runtime",
+                                         "static", "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
+parser.add_argument("--shim", help="the folder of the libcuda.so.1 that records, for part record")
+parser.add_argument("--ptxgen", help="the program, for part record")
 options = parser.parse_args()
 here = Path(__file__).parent
 standin = Path(options.standin)
@@ -154,6 +157,62 @@ def part_python():
     check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
 
 
+# Functions by cuGetProcAddress: a recorded one, one that is not; and functions that are forwarded.
+FORWARDED = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+for name, symbol in (b"cuMemAlloc", "cuMemAlloc_v2"), (b"cuStreamQuery", "cuStreamQuery"):
+    entry, status = ctypes.c_void_p(), ctypes.c_int()
+    result = cuda.cuGetProcAddress_v2(name, ctypes.byref(entry), 13000, ctypes.c_uint64(0),
+                                      ctypes.byref(status))
+    own = ctypes.cast(getattr(cuda, symbol), ctypes.c_void_p).value == entry.value
+    print(result, "own" if own else "real")
+table, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(16)
+print(cuda.cuArrayCreate_v2(None), cuda.cuGetExportTable(ctypes.byref(table), uuid))
+"""
+
+
+def part_record():
+    """The same program on the stand-in, and on the shim that calls the stand-in: one recording."""
+    script = here / "stranger.py"
+    own, shim = work / "own.json", work / "shim.json"
+    for recording in (own, shim):
+        recording.unlink(missing_ok=True)
+    plain = on_standin(sys.executable, script)
+    recorded = on_standin(sys.executable, script, PTXGEN_RECORD=str(own))
+    check(recorded.stdout == plain.stdout, f"recorded, it prints\n{recorded.stdout}")
+    through = {"LD_LIBRARY_PATH": options.shim,
+               "PTXGEN_LIBCUDA_PATH": str(standin / "libcuda.so.1")}
+    shimmed = run(sys.executable, script, PTXGEN_RECORD=str(shim), **through)
+    check(shimmed.stdout == plain.stdout, f"through the shim it prints\n{shimmed.stdout}")
+    unrecorded = run(sys.executable, script, **through)
+    check(unrecorded.stdout == plain.stdout, f"unrecorded it prints\n{unrecorded.stdout}")
+    texts = [re.sub(r"ptxgen [\d.]+, ", "", path.read_text()) for path in (own, shim)]
+    check(texts[0] == texts[1], "the recordings are not the same")
+    for recording in (own, shim):
+        done = run(options.ptxgen, "replay", recording)
+        print(done.stdout, end="")
+        check("\nthe same\n" in done.stdout and " launch" in done.stdout, done.stdout)
+    listed = run(options.ptxgen, "replay", own, "--list").stdout.splitlines()
+    check(len(listed) == 3 and listed[0] == "0 square <<<(8,1,1), (128,1,1), 0>>> changes 3991 bytes "
+          "in 1 buffer" and listed[2].endswith(", fails: CUDA_ERROR_ILLEGAL_ADDRESS"), str(listed))
+    first = run(options.ptxgen, "replay", own, "--launch", "0").stdout
+    check(first.startswith("1 of 2 launches as recorded by ") and "\nthe same\n" in first, first)
+    flipped = run(options.ptxgen, "replay", own, "--flip", "1:memory0:80", status=1).stdout
+    check("launch 1 (square): " in flipped and " of memory0 differs, the first is byte 10: " in flipped,
+          flipped)
+    done = run(sys.executable, "-c", FORWARDED, PTXGEN_RECORD=str(work / "%p.json"), **through)
+    print(done.stdout, end="")
+    check(done.stdout == "0 own\n0 real\n801 801\n", done.stdout + done.stderr)
+    check("cuArrayCreate_v2: the emulated driver has no such function" in done.stderr, done.stderr)
+    nowhere = run(sys.executable, "-c", "import ctypes; "
+                  "print(ctypes.CDLL('libcuda.so.1').cuInit(0))", LD_LIBRARY_PATH=options.shim,
+                  PTXGEN_LIBCUDA_PATH="/nowhere/libcuda.so.1", PTXGEN_RECORD=str(work / "no.json"))
+    check(nowhere.stdout == "100\n" and "there is no driver" in nowhere.stderr,
+          nowhere.stdout + nowhere.stderr)
+
+
 def part_runtime():
     for major in ("12", "13"):
         done = on_standin(sys.executable, here / "runtime.py", major)
@@ -250,4 +309,5 @@ def part_strict():
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
- "runtime": part_runtime, "static": part_static, "settings": part_settings, "strict": part_strict}[options.part]()
+ "record": part_record, "runtime": part_runtime, "static": part_static,
+ "settings": part_settings, "strict": part_strict}[options.part]()

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptxgen/driver/steps.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/kernels/description.hpp"
 #include "ptxgen/kernels/kernel.hpp"
@@ -69,6 +70,10 @@ struct RecordedLaunch {
 /// arguments, inputs or their seeds; and what came of them. A frame is all launches in their order,
 /// on new inputs.
 ///
+/// A recording of a program (PTXGEN_RECORD) has `steps` instead of launches: each launch among them
+/// is a frame, `buffers` are names and sizes of all memory that it had, in the order of the steps,
+/// and `frame_hashes` are of the bytes that a launch changed.
+///
 /// Plain data. `to_json` and `parse_recording` are its file format.
 struct Recording {
   std::string made_by;  ///< "ptxgen 0.1.0, NVIDIA H200 SXM (emulated)"
@@ -87,9 +92,16 @@ struct Recording {
   /// "device-fault: ..." or the findings of the frame after the last one in `frame_hashes`, which
   /// is the last that was run. Empty: all went well.
   std::string failure;
+  std::vector<driver::Step> steps;  ///< of a program
+  driver::StepContents contents;    ///< of `steps`, in the order of the hashes
+  std::vector<std::string> notes;   ///< of a program: what is not recorded
+  /// Of a program: why the recording ended before it; empty: it did not.
+  std::string cut_off;
+
+  [[nodiscard]] bool is_program() const noexcept { return !steps.empty(); }
 };
 
-/// The file format: JSON, bytes as hexadecimal digits.
+/// The file format: JSON, bytes as hexadecimal digits; of a program one document a line.
 [[nodiscard]] std::string to_json(const Recording& recording);
 /// Throws `Error` (Stage::Io, "bad-recording") naming `file`, the member and what is expected.
 [[nodiscard]] Recording parse_recording(std::string_view text, std::string_view file);
@@ -140,7 +152,10 @@ struct FlippedBit {
 
 /// How a recording is replayed.
 struct ReplayOptions {
+  /// Of a program: the frame is a launch, before which the bit is inverted in memory.
   std::optional<FlippedBit> flip;
+  /// Of a program: the last launch that is run; all are if there is none of that number.
+  std::uint64_t last_launch = ~std::uint64_t{0};
 };
 
 /// The first frame that is not the recorded one.
@@ -154,6 +169,12 @@ struct Divergence {
   std::byte expected_byte{};
   std::byte found_byte{};
   std::uint64_t differing = 0;  ///< bytes of the frame; 0: the outputs were not kept
+  // Of a program.
+  std::string kernel;           ///< empty: it is not a launch that differs, but what the host read
+  std::uint64_t first = 0;      ///< of the buffer: bytes that the launch changed here,
+  std::uint64_t end = 0;        ///< both 0: none
+  std::uint64_t was_first = 0;  ///< and those that it changed when it was recorded
+  std::uint64_t was_end = 0;
 };
 
 struct Replay {
@@ -161,6 +182,11 @@ struct Replay {
   std::string hash;
   std::optional<Divergence> first;
   std::string failure;  ///< as in Recording
+  /// Of a program: launches that differ, the first among them.
+  std::uint64_t differing_launches = 0;
+  /// Of a program: allocations and variables at other addresses than when it was recorded.
+  /// Addresses in arguments of kernels are translated, those in memory are not.
+  std::uint64_t moved = 0;
   /// Whether every frame, and the failure's kind, are as recorded.
   bool same = false;
 };

@@ -1,0 +1,125 @@
+// ptxgen/driver/steps.hpp - what a program had the driver do, step by step
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ptxgen/driver/api.hpp"
+
+/// The steps of a recorded program, in the order in which they took effect. Addresses are those of
+/// the recorded process. Contents are named by their hash (XXH3-128, 32 hexadecimal digits).
+namespace ptxgen::inline v0::driver {
+
+/// `depth` x `height` rows of `width` bytes; rows are `pitch` bytes apart, slices `pitch` *
+/// `slice_height`.
+struct StepRows {
+  std::uint64_t address = 0;
+  std::uint64_t width = 0;
+  std::uint64_t height = 1;
+  std::uint64_t depth = 1;
+  std::uint64_t pitch = 0;
+  std::uint64_t slice_height = 1;
+};
+
+/// A `.global` or `.const` variable of a loaded module.
+struct StepVariable {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A module is loaded; `module` is its number.
+struct LoadStep {
+  std::uint64_t module = 0;
+  std::string ptx;  ///< hash of the text
+  std::vector<StepVariable> variables;
+};
+struct UnloadStep {
+  std::uint64_t module = 0;
+};
+
+enum class StepMemory : std::uint8_t {
+  Device,
+  Managed,
+  Pinned,      ///< host memory of the driver; the address is the device's
+  Registered,  ///< host memory of the program, at its device address
+  Stream,      ///< stream-ordered: of a memory pool
+};
+/// Memory is allocated. Its n-th allocation has the name "memory<n>".
+struct AllocateStep {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  StepMemory memory = StepMemory::Device;
+  std::uint8_t fill = 0;  ///< every byte, if there is no `content`
+  std::string content;    ///< hash of its bytes before anything wrote them
+};
+struct FreeStep {
+  std::uint64_t address = 0;
+};
+
+/// The host writes bytes: packed rows.
+struct WriteStep {
+  StepRows to;
+  std::string content;  ///< hash
+  bool unseen = false;  ///< found changed, without a call: managed or pinned memory
+};
+/// Rows of one size from device memory to device memory.
+struct CopyStep {
+  StepRows to;
+  StepRows from;
+};
+/// `rows.width` counts bytes, a multiple of `element_bytes` (1, 2, 4).
+struct FillStep {
+  StepRows to;
+  std::uint32_t value = 0;
+  std::uint32_t element_bytes = 1;
+};
+/// The host reads bytes: packed rows.
+struct ReadStep {
+  StepRows from;
+  std::string hash;
+};
+
+/// Bytes that a launch changed: from the first to the last of one allocation or variable.
+struct StepOutput {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::string hash;  ///< of the bytes after the launch; the recording may hold them, too
+};
+struct LaunchStep {
+  std::uint64_t module = 0;
+  std::string kernel;
+  std::uint32_t grid[3] = {1, 1, 1};
+  std::uint32_t block[3] = {1, 1, 1};
+  std::uint32_t cluster[3] = {0, 0, 0};  ///< 0: none requested
+  std::uint32_t shared_bytes = 0;        ///< dynamic
+  bool cooperative = false;
+  std::vector<std::byte> arguments;  ///< the parameter block
+  std::vector<StepOutput> outputs;   ///< by address
+  std::string failure;               ///< name of the error that it ended with, or empty
+};
+
+/// cuFuncSetAttribute, cuKernelSetAttribute.
+struct AttributeStep {
+  std::uint64_t module = 0;
+  std::string kernel;
+  int attribute = 0;
+  int value = 0;
+};
+/// cuCtxSetLimit.
+struct LimitStep {
+  int limit = 0;
+  std::uint64_t value = 0;
+};
+
+using Step = std::variant<LoadStep, UnloadStep, AllocateStep, FreeStep, WriteStep, CopyStep,
+                          FillStep, ReadStep, LaunchStep, AttributeStep, LimitStep>;
+
+/// Contents by their hash.
+using StepContents = std::vector<std::pair<std::string, std::vector<std::byte>>>;
+
+}  // namespace ptxgen::inline v0::driver

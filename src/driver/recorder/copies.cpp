@@ -1,0 +1,352 @@
+// src/driver/recorder/copies.cpp - copies and fills of a recorded program
+#include <cstring>
+
+#include "driver/recorder/recorder.hpp"
+#include "support/hash.hpp"
+
+namespace ptxgen::inline v0::driver::recorder {
+namespace {
+
+StepRows linear(std::uint64_t address, std::uint64_t bytes) {
+  return {address, bytes, 1, 1, bytes, 1};
+}
+
+bool is_empty(const StepRows& rows) {
+  return rows.width == 0 || rows.height == 0 || rows.depth == 0;
+}
+
+/// Pinned and registered memory counts as device memory: a replay has no host's.
+Side side_at(const Recorder& recorder, CUmemorytype kind, StepRows rows) {
+  if (kind == CU_MEMORYTYPE_UNIFIED || kind == CU_MEMORYTYPE_DEVICE) {
+    if (kind == CU_MEMORYTYPE_DEVICE || recorder.shadow.find(rows.address) != nullptr) {
+      return {CU_MEMORYTYPE_DEVICE, rows};
+    }
+  }
+  const auto* const host = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(rows.address));
+  if (const CUdeviceptr device = recorder.shadow.device_address(host)) {
+    rows.address = device;
+    return {CU_MEMORYTYPE_DEVICE, rows};
+  }
+  if (recorder.shadow.find(rows.address) != nullptr) return {CU_MEMORYTYPE_DEVICE, rows};
+  return {CU_MEMORYTYPE_HOST, rows};
+}
+
+std::vector<std::byte> packed(const StepRows& rows) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(rows.width * rows.height * rows.depth));
+  std::byte* to = bytes.data();
+  for (std::uint64_t z = 0; z < rows.depth; ++z) {
+    for (std::uint64_t y = 0; y < rows.height; ++y, to += rows.width) {
+      const std::uint64_t from = rows.address + (z * rows.slice_height + y) * rows.pitch;
+      std::memcpy(to, reinterpret_cast<const void*>(static_cast<std::uintptr_t>(from)),
+                  static_cast<std::size_t>(rows.width));
+    }
+  }
+  return bytes;
+}
+
+std::uint64_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+/// A copy of bytes. Kinds are as the call has them.
+CopyWork linear_copy(const Recorder& recorder, CUmemorytype to_kind, std::uint64_t to,
+                     CUmemorytype from_kind, std::uint64_t from, std::uint64_t bytes) {
+  return {side_at(recorder, to_kind, linear(to, bytes)),
+          side_at(recorder, from_kind, linear(from, bytes))};
+}
+
+/// False for arrays.
+bool side_of(const Recorder& recorder, CUmemorytype kind, const void* host, CUdeviceptr device,
+             std::uint64_t x, std::uint64_t row, StepRows rows, Side& side) {
+  if (kind == CU_MEMORYTYPE_ARRAY) return false;
+  rows.address = (kind == CU_MEMORYTYPE_HOST ? number(host) : device) + row * rows.pitch + x;
+  side = side_at(recorder, kind, rows);
+  return true;
+}
+
+bool copy_of_3d(const Recorder& recorder, const CUDA_MEMCPY3D& copy, CopyWork& work) {
+  StepRows rows;
+  rows.width = copy.WidthInBytes;
+  rows.height = copy.Height;
+  rows.depth = copy.Depth;
+  const auto with = [&](std::uint64_t pitch, std::uint64_t height) {
+    StepRows built = rows;
+    built.pitch = pitch != 0 ? pitch : rows.width;
+    built.slice_height = height != 0 ? height : rows.height;
+    return built;
+  };
+  const StepRows to = with(copy.dstPitch, copy.dstHeight);
+  const StepRows from = with(copy.srcPitch, copy.srcHeight);
+  return side_of(recorder, copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
+                 copy.dstZ * to.slice_height + copy.dstY, to, work.to) &&
+         side_of(recorder, copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
+                 copy.srcZ * from.slice_height + copy.srcY, from, work.from);
+}
+
+CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& copy) {
+  CUDA_MEMCPY3D all = {};
+  all.srcXInBytes = copy.srcXInBytes;
+  all.srcY = copy.srcY;
+  all.srcMemoryType = copy.srcMemoryType;
+  all.srcHost = copy.srcHost;
+  all.srcDevice = copy.srcDevice;
+  all.srcPitch = copy.srcPitch;
+  all.dstXInBytes = copy.dstXInBytes;
+  all.dstY = copy.dstY;
+  all.dstMemoryType = copy.dstMemoryType;
+  all.dstHost = copy.dstHost;
+  all.dstDevice = copy.dstDevice;
+  all.dstPitch = copy.dstPitch;
+  all.WidthInBytes = copy.WidthInBytes;
+  all.Height = copy.Height;
+  all.Depth = 1;
+  return all;
+}
+
+bool is_known(const Recorder& recorder, const Side& side) {
+  return side.kind != CU_MEMORYTYPE_DEVICE || recorder.shadow.find(side.rows.address) != nullptr;
+}
+
+/// A copy in a stream: a step, a node, or neither. `work_of` is asked with the recorder locked.
+template <class WorkOf>
+CUresult copy_in(CUstream stream, WorkOf&& work_of, const Call& call) {
+  return entry([&]() -> CUresult {
+    const CallScope scope(stream);
+    Recorder& all = scope.recorder();
+    CopyWork work;
+    if (scope.captured()) {
+      const CUresult result = call();
+      const std::lock_guard lock(all.mutex);
+      const bool known = result == CUDA_SUCCESS && work_of(all, work);
+      if (result == CUDA_SUCCESS) captured(all, stream, known ? Work(work) : Work());
+      return result;
+    }
+    if (!scope.records()) {
+      scope.pass_on();
+      return call();
+    }
+    if (work_of(all, work)) return record_copy(scope, work, call);
+    all.note("a copy of an array is not recorded");
+    all.suspect = true;
+    return call();
+  });
+}
+
+template <class From>
+CUresult copy_linear(CUmemorytype to_kind, std::uint64_t to, CUmemorytype from_kind, From from,
+                     std::size_t bytes, CUstream stream, const Call& call) {
+  return copy_in(
+      stream,
+      [&](const Recorder& all, CopyWork& work) {
+        work = linear_copy(all, to_kind, to, from_kind, from, bytes);
+        return true;
+      },
+      call);
+}
+
+CUresult copy_3d(const CUDA_MEMCPY3D* copy, CUstream stream, const Call& call) {
+  return copy_in(
+      stream,
+      [&](const Recorder& all, CopyWork& work) {
+        return copy != nullptr && copy_of_3d(all, *copy, work);
+      },
+      call);
+}
+
+CUresult copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream, const Call& call) {
+  CUDA_MEMCPY3D all = {};
+  if (copy != nullptr) all = in_3d(*copy);
+  return copy_3d(copy == nullptr ? nullptr : &all, stream, call);
+}
+
+CUresult fill_in(CUstream stream, CUdeviceptr to, std::uint32_t value, std::uint32_t element_bytes,
+                 std::size_t width, std::size_t height, std::size_t pitch, const Call& call) {
+  return entry([&]() -> CUresult {
+    FillStep step;
+    step.to = {to,    width * element_bytes, height, 1, pitch != 0 ? pitch : width * element_bytes,
+               height};
+    step.value = value;
+    step.element_bytes = element_bytes;
+    const CallScope scope(stream);
+    if (scope.captured()) {
+      const CUresult result = call();
+      const std::lock_guard lock(scope.recorder().mutex);
+      if (result == CUDA_SUCCESS) captured(scope.recorder(), stream, FillWork{step});
+      return result;
+    }
+    if (scope.records()) return record_fill(scope, step, call);
+    scope.pass_on();
+    return call();
+  });
+}
+
+void replace_linear_copies(Table& table) {
+  constexpr auto kHost = CU_MEMORYTYPE_HOST;
+  constexpr auto kDevice = CU_MEMORYTYPE_DEVICE;
+  table.memcpy_to_device = [](CUdeviceptr to, const void* from, std::size_t bytes) -> CUresult {
+    return copy_linear(kDevice, to, kHost, number(from), bytes, nullptr,
+                       [=] { return active()->base.memcpy_to_device(to, from, bytes); });
+  };
+  table.memcpy_to_host = [](void* to, CUdeviceptr from, std::size_t bytes) -> CUresult {
+    return copy_linear(kHost, number(to), kDevice, from, bytes, nullptr,
+                       [=] { return active()->base.memcpy_to_host(to, from, bytes); });
+  };
+  table.memcpy_within_device = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes) -> CUresult {
+    return copy_linear(kDevice, to, kDevice, from, bytes, nullptr,
+                       [=] { return active()->base.memcpy_within_device(to, from, bytes); });
+  };
+  table.memcpy_to_device_async = [](CUdeviceptr to, const void* from, std::size_t bytes,
+                                    CUstream stream) -> CUresult {
+    return copy_linear(kDevice, to, kHost, number(from), bytes, stream, [=] {
+      return active()->base.memcpy_to_device_async(to, from, bytes, stream);
+    });
+  };
+  table.memcpy_to_host_async = [](void* to, CUdeviceptr from, std::size_t bytes,
+                                  CUstream stream) -> CUresult {
+    return copy_linear(kHost, number(to), kDevice, from, bytes, stream, [=] {
+      return active()->base.memcpy_to_host_async(to, from, bytes, stream);
+    });
+  };
+  table.memcpy_within_device_async = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                                        CUstream stream) -> CUresult {
+    return copy_linear(kDevice, to, kDevice, from, bytes, stream, [=] {
+      return active()->base.memcpy_within_device_async(to, from, bytes, stream);
+    });
+  };
+}
+
+void replace_unified_copies(Table& table) {
+  constexpr auto kUnified = CU_MEMORYTYPE_UNIFIED;
+  if (table.memcpy_unified == nullptr) return;
+  table.memcpy_unified = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes) -> CUresult {
+    return copy_linear(kUnified, to, kUnified, from, bytes, nullptr,
+                       [=] { return active()->base.memcpy_unified(to, from, bytes); });
+  };
+  table.memcpy_unified_async = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                                  CUstream stream) -> CUresult {
+    return copy_linear(kUnified, to, kUnified, from, bytes, stream, [=] {
+      return active()->base.memcpy_unified_async(to, from, bytes, stream);
+    });
+  };
+}
+
+void replace_copies_of_rows(Table& table) {
+  if (table.memcpy_2d == nullptr) return;
+  table.memcpy_2d = [](const CUDA_MEMCPY2D* copy) -> CUresult {
+    return copy_2d(copy, nullptr, [=] { return active()->base.memcpy_2d(copy); });
+  };
+  table.memcpy_2d_unaligned = [](const CUDA_MEMCPY2D* copy) -> CUresult {
+    return copy_2d(copy, nullptr, [=] { return active()->base.memcpy_2d_unaligned(copy); });
+  };
+  table.memcpy_2d_async = [](const CUDA_MEMCPY2D* copy, CUstream stream) -> CUresult {
+    return copy_2d(copy, stream, [=] { return active()->base.memcpy_2d_async(copy, stream); });
+  };
+  table.memcpy_3d = [](const CUDA_MEMCPY3D* copy) -> CUresult {
+    return copy_3d(copy, nullptr, [=] { return active()->base.memcpy_3d(copy); });
+  };
+  table.memcpy_3d_async = [](const CUDA_MEMCPY3D* copy, CUstream stream) -> CUresult {
+    return copy_3d(copy, stream, [=] { return active()->base.memcpy_3d_async(copy, stream); });
+  };
+}
+
+template <auto Member, class Value>
+CUresult fill_now(CUdeviceptr to, Value value, std::size_t count) {
+  return fill_in(nullptr, to, value, sizeof(Value), count, 1, 0,
+                 [=] { return (active()->base.*Member)(to, value, count); });
+}
+
+template <auto Member, class Value>
+CUresult fill_later(CUdeviceptr to, Value value, std::size_t count, CUstream stream) {
+  return fill_in(stream, to, value, sizeof(Value), count, 1, 0,
+                 [=] { return (active()->base.*Member)(to, value, count, stream); });
+}
+
+template <auto Member, class Value>
+CUresult fill_rows_now(CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,
+                       std::size_t height) {
+  return fill_in(nullptr, to, value, sizeof(Value), width, height, pitch,
+                 [=] { return (active()->base.*Member)(to, pitch, value, width, height); });
+}
+
+template <auto Member, class Value>
+CUresult fill_rows_later(CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,
+                         std::size_t height, CUstream stream) {
+  return fill_in(stream, to, value, sizeof(Value), width, height, pitch,
+                 [=] { return (active()->base.*Member)(to, pitch, value, width, height, stream); });
+}
+
+template <class... Parameters>
+void replace(CUresult (*&function)(Parameters...), CUresult (*by)(Parameters...)) {
+  if (function != nullptr) function = by;
+}
+
+void replace_fills(Table& table) {
+  using Byte = unsigned char;
+  using Half = unsigned short;
+  replace(table.memset_d8, &fill_now<&Table::memset_d8, Byte>);
+  replace(table.memset_d16, &fill_now<&Table::memset_d16, Half>);
+  replace(table.memset_d32, &fill_now<&Table::memset_d32, unsigned>);
+  replace(table.memset_d8_async, &fill_later<&Table::memset_d8_async, Byte>);
+  replace(table.memset_d16_async, &fill_later<&Table::memset_d16_async, Half>);
+  replace(table.memset_d32_async, &fill_later<&Table::memset_d32_async, unsigned>);
+  replace(table.memset_2d_d8, &fill_rows_now<&Table::memset_2d_d8, Byte>);
+  replace(table.memset_2d_d16, &fill_rows_now<&Table::memset_2d_d16, Half>);
+  replace(table.memset_2d_d32, &fill_rows_now<&Table::memset_2d_d32, unsigned>);
+  replace(table.memset_2d_d8_async, &fill_rows_later<&Table::memset_2d_d8_async, Byte>);
+  replace(table.memset_2d_d16_async, &fill_rows_later<&Table::memset_2d_d16_async, Half>);
+  replace(table.memset_2d_d32_async, &fill_rows_later<&Table::memset_2d_d32_async, unsigned>);
+}
+
+}  // namespace
+
+Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy) {
+  CopyWork work;
+  return copy_of_3d(recorder, copy, work) ? Work(work) : Work();
+}
+
+CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call) {
+  Recorder& all = scope.recorder();
+  const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
+  const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
+  if (from_device) all.catch_up();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || is_empty(copy.to.rows)) return result;
+  if (const CUresult waited = scope.wait()) {
+    all.lost(waited);
+    return result;
+  }
+  if (!is_known(all, copy.to) || !is_known(all, copy.from)) {
+    all.note("a copy of memory that no recorded call has allocated is not recorded");
+    all.suspect = true;
+    return result;
+  }
+  if (to_device && from_device) {
+    all.sink.write(CopyStep{copy.to.rows, copy.from.rows});
+  } else if (to_device) {
+    all.sink.write(WriteStep{copy.to.rows, all.sink.keep(packed(copy.from.rows)), false});
+  } else if (from_device) {
+    all.sink.write(ReadStep{copy.from.rows, to_hex(hash128(packed(copy.to.rows)))});
+  }
+  if (to_device) (void)all.shadow.refresh(copy.to.rows);
+  return result;
+}
+
+CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call) {
+  Recorder& all = scope.recorder();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || is_empty(fill.to)) return result;
+  if (const CUresult waited = scope.wait()) {
+    all.lost(waited);
+    return result;
+  }
+  all.sink.write(fill);
+  (void)all.shadow.refresh(fill.to);
+  return result;
+}
+
+void replace_copies(Table& table) {
+  replace_linear_copies(table);
+  replace_unified_copies(table);
+  replace_copies_of_rows(table);
+  replace_fills(table);
+}
+
+}  // namespace ptxgen::inline v0::driver::recorder

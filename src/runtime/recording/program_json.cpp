@@ -1,0 +1,373 @@
+// src/runtime/recording/program_json.cpp - lines of a recording of a program
+#include "runtime/recording/program_json.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "runtime/recording/outputs.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+using nlohmann::json;
+using namespace driver;
+
+constexpr const char* kMemoryNames[] = {"device", "managed", "pinned", "registered", "stream"};
+constexpr const char* kNoEnd = "the program ended without ending its recording";
+
+std::string line_of(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+// Rows of one size are three numbers less.
+json rows_json(const StepRows& rows) {
+  if (rows.height == 1 && rows.depth == 1) return {rows.address, rows.width};
+  return {rows.address, rows.width, rows.height, rows.depth, rows.pitch, rows.slice_height};
+}
+
+StepRows rows_in(const json& value) {
+  StepRows rows;
+  rows.address = value.at(0).get<std::uint64_t>();
+  rows.width = rows.pitch = value.at(1).get<std::uint64_t>();
+  if (value.size() == 2) return rows;
+  rows.height = value.at(2).get<std::uint64_t>();
+  rows.depth = value.at(3).get<std::uint64_t>();
+  rows.pitch = value.at(4).get<std::uint64_t>();
+  rows.slice_height = value.at(5).get<std::uint64_t>();
+  return rows;
+}
+
+struct StepJson {
+  json operator()(const LoadStep& step) const {
+    json variables = json::array();
+    for (const StepVariable& one : step.variables) {
+      variables.push_back({{"name", one.name}, {"address", one.address}, {"bytes", one.bytes}});
+    }
+    return {{"step", "load"}, {"module", step.module}, {"ptx", step.ptx}, {"variables", variables}};
+  }
+  json operator()(const UnloadStep& step) const {
+    return {{"step", "unload"}, {"module", step.module}};
+  }
+  json operator()(const AllocateStep& step) const {
+    json built = {{"step", "allocate"},
+                  {"address", step.address},
+                  {"bytes", step.bytes},
+                  {"memory", kMemoryNames[static_cast<std::size_t>(step.memory)]}};
+    if (step.content.empty()) {
+      built["fill"] = step.fill;
+    } else {
+      built["content"] = step.content;
+    }
+    return built;
+  }
+  json operator()(const FreeStep& step) const {
+    return {{"step", "free"}, {"address", step.address}};
+  }
+  json operator()(const WriteStep& step) const {
+    return {{"step", "write"},
+            {"to", rows_json(step.to)},
+            {"content", step.content},
+            {"unseen", step.unseen}};
+  }
+  json operator()(const CopyStep& step) const {
+    return {{"step", "memcpy"}, {"to", rows_json(step.to)}, {"from", rows_json(step.from)}};
+  }
+  json operator()(const FillStep& step) const {
+    return {{"step", "memset"},
+            {"to", rows_json(step.to)},
+            {"value", step.value},
+            {"element_bytes", step.element_bytes}};
+  }
+  json operator()(const ReadStep& step) const {
+    return {{"step", "read"}, {"from", rows_json(step.from)}, {"hash", step.hash}};
+  }
+  json operator()(const LaunchStep& step) const {
+    json outputs = json::array();
+    for (const StepOutput& one : step.outputs) {
+      outputs.push_back({one.address, one.bytes, one.hash});
+    }
+    return {{"step", "launch"},
+            {"module", step.module},
+            {"kernel", step.kernel},
+            {"grid", step.grid},
+            {"block", step.block},
+            {"cluster", step.cluster},
+            {"shared", step.shared_bytes},
+            {"cooperative", step.cooperative},
+            {"arguments", hex_of(step.arguments)},
+            {"outputs", outputs},
+            {"failure", step.failure}};
+  }
+  json operator()(const AttributeStep& step) const {
+    return {{"step", "attribute"},
+            {"module", step.module},
+            {"kernel", step.kernel},
+            {"attribute", step.attribute},
+            {"value", step.value}};
+  }
+  json operator()(const LimitStep& step) const {
+    return {{"step", "limit"}, {"limit", step.limit}, {"value", step.value}};
+  }
+};
+
+LoadStep load_in(const json& value) {
+  LoadStep step;
+  step.module = value.at("module").get<std::uint64_t>();
+  step.ptx = value.at("ptx").get<std::string>();
+  for (const json& one : value.at("variables")) {
+    step.variables.push_back({one.at("name").get<std::string>(),
+                              one.at("address").get<std::uint64_t>(),
+                              one.at("bytes").get<std::uint64_t>()});
+  }
+  return step;
+}
+
+AllocateStep allocate_in(const json& value) {
+  AllocateStep step;
+  step.address = value.at("address").get<std::uint64_t>();
+  step.bytes = value.at("bytes").get<std::uint64_t>();
+  const auto memory = value.at("memory").get<std::string>();
+  const auto* const name = std::ranges::find(kMemoryNames, memory);
+  if (name == std::end(kMemoryNames)) {
+    throw Error(Stage::Io, "bad-recording", format_text("'{}' is no kind of memory", memory));
+  }
+  step.memory = static_cast<StepMemory>(name - std::begin(kMemoryNames));
+  step.fill = value.value("fill", std::uint8_t{0});
+  step.content = value.value("content", std::string());
+  return step;
+}
+
+void size_in(const json& value, std::uint32_t (&size)[3]) {
+  for (std::size_t i = 0; i < 3; ++i) size[i] = value.at(i).get<std::uint32_t>();
+}
+
+LaunchStep launch_step_in(const json& value) {
+  LaunchStep step;
+  step.module = value.at("module").get<std::uint64_t>();
+  step.kernel = value.at("kernel").get<std::string>();
+  size_in(value.at("grid"), step.grid);
+  size_in(value.at("block"), step.block);
+  size_in(value.at("cluster"), step.cluster);
+  step.shared_bytes = value.at("shared").get<std::uint32_t>();
+  step.cooperative = value.at("cooperative").get<bool>();
+  step.arguments = bytes_of_hex(value.at("arguments").get_ref<const std::string&>());
+  for (const json& one : value.at("outputs")) {
+    step.outputs.push_back({one.at(0).get<std::uint64_t>(), one.at(1).get<std::uint64_t>(),
+                            one.at(2).get<std::string>()});
+  }
+  step.failure = value.at("failure").get<std::string>();
+  return step;
+}
+
+Step attribute_in(const json& value) {
+  AttributeStep step;
+  step.module = value.at("module").get<std::uint64_t>();
+  step.kernel = value.at("kernel").get<std::string>();
+  step.attribute = value.at("attribute").get<int>();
+  step.value = value.at("value").get<int>();
+  return step;
+}
+
+Step write_in(const json& value) {
+  return WriteStep{rows_in(value.at("to")), value.at("content").get<std::string>(),
+                   value.at("unseen").get<bool>()};
+}
+
+Step fill_step_in(const json& value) {
+  FillStep step{rows_in(value.at("to")), value.at("value").get<std::uint32_t>(),
+                value.at("element_bytes").get<std::uint32_t>()};
+  const bool fits = step.element_bytes == 1 || step.element_bytes == 2 || step.element_bytes == 4;
+  if (fits) return step;
+  throw Error(Stage::Io, "bad-recording",
+              format_text("element_bytes is {}: 1, 2 or 4 are possible", step.element_bytes));
+}
+
+Step step_in(const json& value) {
+  const auto name = value.at("step").get<std::string>();
+  if (name == "load") return load_in(value);
+  if (name == "unload") return UnloadStep{value.at("module").get<std::uint64_t>()};
+  if (name == "allocate") return allocate_in(value);
+  if (name == "free") return FreeStep{value.at("address").get<std::uint64_t>()};
+  if (name == "write") return write_in(value);
+  if (name == "memcpy") return CopyStep{rows_in(value.at("to")), rows_in(value.at("from"))};
+  if (name == "memset") return fill_step_in(value);
+  if (name == "read") {
+    return ReadStep{rows_in(value.at("from")), value.at("hash").get<std::string>()};
+  }
+  if (name == "launch") return launch_step_in(value);
+  if (name == "attribute") return attribute_in(value);
+  if (name == "limit") {
+    return LimitStep{value.at("limit").get<int>(), value.at("value").get<std::uint64_t>()};
+  }
+  throw Error(Stage::Io, "bad-recording", format_text("'{}' is no step", name));
+}
+
+std::vector<std::byte> content_in(const json& value, const std::string& hash) {
+  std::vector<std::byte> bytes;
+  if (value.contains("text")) {
+    const auto& text = value.at("text").get_ref<const std::string&>();
+    const auto view = std::as_bytes(std::span(text));
+    bytes.assign(view.begin(), view.end());
+  } else if (value.contains("fill")) {
+    bytes.assign(value.at("size").get<std::size_t>(),
+                 std::byte{value.at("fill").get<std::uint8_t>()});
+  } else {
+    bytes = bytes_of_hex(value.at("bytes").get_ref<const std::string&>());
+  }
+  const std::string found = hash_text(bytes);
+  if (found == hash) return bytes;
+  throw Error(Stage::Io, "bad-recording",
+              format_text("the content {} has the hash {}: the file was changed", hash, found));
+}
+
+// Reads line after line.
+class ProgramReader {
+ public:
+  void read(const json& line) {
+    if (line.contains("content") && !line.contains("step")) {
+      const auto hash = line.at("content").get<std::string>();
+      contents_[hash] = content_in(line, hash);
+    } else if (line.contains("step")) {
+      add(step_in(line));
+    } else if (line.contains("note")) {
+      recording_.notes.push_back(line.at("note").get<std::string>());
+    } else if (line.contains("end")) {
+      recording_.failure = line.at("failure").get<std::string>();
+      recording_.cut_off = line.at("cut_off").get<std::string>();
+      recording_.hash = line.at("end").get<std::string>();
+      ended_ = true;
+    } else {
+      recording_.made_by = line.at("made_by").get<std::string>();
+      recording_.gpu = line.at("gpu").get<std::string>();
+    }
+  }
+
+  Recording finish() {
+    if (recording_.steps.empty()) throw Error(Stage::Io, "bad-recording", "it has no step");
+    recording_.frames = recording_.frame_hashes.size() + (recording_.failure.empty() ? 0 : 1);
+    const std::string hash = hash_of(recording_.frame_hashes);
+    if (ended_ && recording_.hash != hash) {
+      throw Error(Stage::Io, "bad-recording",
+                  format_text("its launches have the hash {}, and its end says {}: the file was "
+                              "changed",
+                              hash, recording_.hash));
+    }
+    recording_.hash = hash;
+    if (!ended_) recording_.cut_off = kNoEnd;
+    for (auto& [name, bytes] : contents_) recording_.contents.emplace_back(name, std::move(bytes));
+    return std::move(recording_);
+  }
+
+ private:
+  void add_buffer(std::string name, std::uint64_t bytes) {
+    RecordedBuffer buffer;
+    buffer.name = std::move(name);
+    buffer.bytes = bytes;
+    recording_.buffers.push_back(std::move(buffer));
+  }
+
+  void add(Step step) {
+    if (const auto* built = std::get_if<AllocateStep>(&step)) {
+      add_buffer(format_text("memory{}", allocations_++), built->bytes);
+    }
+    if (const auto* loaded = std::get_if<LoadStep>(&step)) {
+      for (const StepVariable& one : loaded->variables) add_buffer(one.name, one.bytes);
+    }
+    if (const auto* launch = std::get_if<LaunchStep>(&step); launch && launch->failure.empty()) {
+      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
+    }
+    recording_.steps.push_back(std::move(step));
+  }
+
+  Recording recording_;
+  std::map<std::string, std::vector<std::byte>> contents_;
+  std::uint64_t allocations_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::string header_line(std::string_view made_by, std::string_view gpu) {
+  return line_of({{"format", kProgramFormat}, {"made_by", made_by}, {"gpu", gpu}});
+}
+
+std::string content_line(std::string_view hash, std::span<const std::byte> bytes) {
+  json line = {{"content", hash}};
+  const auto* const characters = reinterpret_cast<const char*>(bytes.data());
+  const std::string_view text(characters, bytes.size());
+  // PTX remains readable.
+  const bool is_text = std::ranges::all_of(
+      text, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t' || c == '\r'; });
+  if (!bytes.empty() && std::ranges::count(bytes, bytes.front()) == std::ssize(bytes)) {
+    line["fill"] = std::to_integer<unsigned>(bytes.front());
+    line["size"] = bytes.size();
+  } else if (is_text) {
+    line["text"] = text;
+  } else {
+    line["bytes"] = hex_of(bytes);
+  }
+  return line_of(line);
+}
+
+std::string step_line(const Step& step) { return line_of(std::visit(StepJson{}, step)); }
+
+std::string note_line(std::string_view text) { return line_of({{"note", text}}); }
+
+std::string end_line(std::string_view failure, std::string_view cut_off, std::string_view hash) {
+  return line_of({{"end", hash}, {"failure", failure}, {"cut_off", cut_off}});
+}
+
+std::string text_of_outputs(std::span<const StepOutput> outputs) {
+  std::string text;
+  for (const StepOutput& one : outputs) {
+    text += format_text("{}:{}:{};", one.address, one.bytes, one.hash);
+  }
+  return text;
+}
+
+bool is_program_text(std::string_view text) noexcept {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  return first.find(kProgramFormat) != std::string_view::npos;
+}
+
+Recording parse_program(std::string_view text) {
+  ProgramReader reader;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    // The program died while it wrote its last line.
+    if (end == std::string_view::npos) break;
+    try {
+      reader.read(json::parse(text.substr(0, end)));
+    } catch (const json::exception& error) {
+      throw Error(Stage::Io, "bad-recording", format_text("line {}: {}", number, error.what()));
+    } catch (const Error& error) {
+      throw Error(Stage::Io, "bad-recording", format_text("line {}: {}", number, error.message));
+    }
+    text.remove_prefix(end + 1);
+  }
+  return reader.finish();
+}
+
+std::string program_text(const Recording& recording) {
+  std::string text = header_line(recording.made_by, recording.gpu);
+  for (const auto& [hash, bytes] : recording.contents) text += content_line(hash, bytes);
+  for (const std::string& note : recording.notes) text += note_line(note);
+  for (const Step& step : recording.steps) text += step_line(step);
+  if (recording.cut_off != kNoEnd) {
+    text += end_line(recording.failure, recording.cut_off, recording.hash);
+  }
+  return text;
+}
+
+const std::vector<std::byte>* find_content(const Recording& recording,
+                                           std::string_view hash) noexcept {
+  const auto found =
+      std::ranges::lower_bound(recording.contents, hash, {},
+                               [](const auto& content) { return std::string_view(content.first); });
+  return found != recording.contents.end() && found->first == hash ? &found->second : nullptr;
+}
+
+}  // namespace ptxgen::inline v0

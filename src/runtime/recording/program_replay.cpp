@@ -1,0 +1,504 @@
+// src/runtime/recording/program_replay.cpp - a recorded program, run again step by step
+#include "runtime/recording/program_replay.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "driver/recorder/repeat.hpp"
+#include "driver/recorder/shadow.hpp"
+#include "runtime/device/core.hpp"
+#include "runtime/recording/outputs.hpp"
+#include "runtime/recording/program_json.hpp"
+#include "support/count.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+using namespace driver;
+using driver::recorder::Change;
+using driver::recorder::Region;
+using driver::recorder::repeat_fill;
+using driver::recorder::repeat_launch;
+using driver::recorder::Shadow;
+
+/// Memory of the recording, and where it is now.
+struct Placed {
+  std::uint64_t bytes = 0;
+  CUdeviceptr address = 0;
+  StepMemory memory = StepMemory::Device;
+  void* host = nullptr;  ///< of pinned memory
+  bool variable = false;
+};
+
+class ProgramRun {
+ public:
+  ProgramRun(const Context& context, const Recording& recording, const ReplayOptions& options)
+      : core_(context.core()),
+        current_(core_, Stage::Launch),
+        table_(core_.table()),
+        recording_(recording),
+        options_(options),
+        shadow_(table_) {}
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
+  ~ProgramRun();
+
+  Replay run();
+
+  void operator()(const LoadStep& step);
+  void operator()(const UnloadStep& step);
+  void operator()(const AllocateStep& step);
+  void operator()(const FreeStep& step);
+  void operator()(const WriteStep& step);
+  void operator()(const CopyStep& step);
+  void operator()(const FillStep& step);
+  void operator()(const ReadStep& step);
+  void operator()(const LaunchStep& step);
+  void operator()(const AttributeStep& step);
+  void operator()(const LimitStep& step);
+
+ private:
+  [[nodiscard]] Error bad(const std::string& what) const;
+  void check(CUresult result, const char* call) const;
+  [[nodiscard]] const std::vector<std::byte>& content(const std::string& hash) const;
+  /// The memory of the recording that holds bytes, by its recorded address.
+  [[nodiscard]] std::map<std::uint64_t, Placed>::const_iterator find(std::uint64_t address) const;
+  [[nodiscard]] StepRows now(const StepRows& recorded) const;
+  void place(std::uint64_t recorded, const Placed& placed, const std::string& name);
+  [[nodiscard]] Placed allocate(const AllocateStep& step) const;
+  void release(const Placed& placed) const noexcept;
+  void write_rows(const StepRows& to, std::span<const std::byte> packed);
+  [[nodiscard]] std::vector<std::byte> read_rows(const StepRows& from) const;
+  [[nodiscard]] CUfunction function(std::uint64_t module, const std::string& kernel) const;
+  [[nodiscard]] std::vector<std::byte> arguments(const LaunchStep& step) const;
+  void flip();
+  void compare(const LaunchStep& step);
+  void compare_region(const Region& region, const StepOutput* recorded, const Change* found,
+                      Divergence& divergence) const;
+
+  const ContextCore& core_;
+  const Current current_;
+  const Table& table_;
+  const Recording& recording_;
+  const ReplayOptions& options_;
+  Shadow shadow_;
+  std::map<std::uint64_t, Placed> memory_;  ///< by recorded address
+  struct Module {
+    CUmodule handle = nullptr;
+    std::vector<std::uint64_t> variables;
+  };
+  std::map<std::uint64_t, Module> modules_;
+  std::map<std::uint64_t, std::size_t> buffers_;  ///< recorded address -> of Recording::buffers
+  std::size_t next_buffer_ = 0;
+  std::size_t step_ = 0;
+  bool stopped_ = false;
+  Replay result_;
+  std::vector<std::string> hashes_;
+};
+
+ProgramRun::~ProgramRun() {
+  for (const auto& [number, module] : modules_) (void)table_.module_unload(module.handle);
+  for (const auto& [address, placed] : memory_) release(placed);
+}
+
+Error ProgramRun::bad(const std::string& what) const {
+  return Error(Stage::Launch, "bad-recording", format_text("recording: step {}: {}", step_, what));
+}
+
+void ProgramRun::check(CUresult result, const char* call) const {
+  if (result == CUDA_SUCCESS) return;
+  throw Error(Stage::Launch, "not-replayed",
+              format_text("recording: step {}: {}: {}", step_, call, result_text(table_, result)));
+}
+
+const std::vector<std::byte>& ProgramRun::content(const std::string& hash) const {
+  const std::vector<std::byte>* const found = find_content(recording_, hash);
+  if (found == nullptr) throw bad(format_text("it has no content {}", hash));
+  return *found;
+}
+
+std::map<std::uint64_t, Placed>::const_iterator ProgramRun::find(std::uint64_t address) const {
+  auto after = memory_.upper_bound(address);
+  if (after == memory_.begin()) return memory_.end();
+  --after;
+  return address - after->first < after->second.bytes ? after : memory_.end();
+}
+
+StepRows ProgramRun::now(const StepRows& recorded) const {
+  const auto found = find(recorded.address);
+  const bool empty = recorded.width == 0 || recorded.height == 0 || recorded.depth == 0;
+  const std::uint64_t rows =
+      empty ? 0 : (recorded.depth - 1) * recorded.slice_height + recorded.height - 1;
+  const std::uint64_t end = rows * recorded.pitch + recorded.width;
+  if (found == memory_.end() || end > found->second.bytes - (recorded.address - found->first)) {
+    throw bad(format_text("{} at {:#x} are in no memory that was allocated",
+                          count_text(end, "byte"), recorded.address));
+  }
+  StepRows moved = recorded;
+  moved.address = found->second.address + (recorded.address - found->first);
+  return moved;
+}
+
+void ProgramRun::place(std::uint64_t recorded, const Placed& placed, const std::string& name) {
+  if (placed.address != recorded) ++result_.moved;
+  memory_[recorded] = placed;
+  buffers_[recorded] = next_buffer_++;
+  Region region;
+  region.address = placed.address;
+  region.name = name;
+  check(shadow_.add(std::move(region), placed.bytes), "cuMemcpyDtoH");
+}
+
+Placed ProgramRun::allocate(const AllocateStep& step) const {
+  constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
+  Placed placed{step.bytes, 0, step.memory, nullptr, false};
+  const auto bytes = static_cast<std::size_t>(step.bytes);
+  if (step.memory == StepMemory::Pinned && table_.mem_host_get_device_pointer != nullptr) {
+    check(table_.mem_host_alloc(&placed.host, bytes, kMapped), "cuMemHostAlloc");
+    check(table_.mem_host_get_device_pointer(&placed.address, placed.host, 0),
+          "cuMemHostGetDevicePointer");
+    return placed;
+  }
+  if (step.memory == StepMemory::Managed && table_.mem_alloc_managed != nullptr &&
+      table_.mem_alloc_managed(&placed.address, bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS) {
+    return placed;
+  }
+  if (step.memory == StepMemory::Stream && table_.mem_alloc_async != nullptr &&
+      table_.mem_alloc_async(&placed.address, bytes, nullptr) == CUDA_SUCCESS) {
+    check(table_.stream_synchronize(nullptr), "cuStreamSynchronize");
+    return placed;
+  }
+  placed.memory = StepMemory::Device;
+  check(table_.mem_alloc(&placed.address, bytes), "cuMemAlloc");
+  return placed;
+}
+
+void ProgramRun::release(const Placed& placed) const noexcept {
+  if (placed.variable) return;
+  if (placed.host != nullptr) {
+    (void)table_.mem_free_host(placed.host);
+  } else if (placed.memory == StepMemory::Stream) {
+    (void)table_.mem_free_async(placed.address, nullptr);
+    (void)table_.stream_synchronize(nullptr);
+  } else {
+    (void)table_.mem_free(placed.address);
+  }
+}
+
+void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packed) {
+  if (packed.size() != to.width * to.height * to.depth) {
+    throw bad(format_text("content of {} for rows of {}", count_text(packed.size(), "byte"),
+                          to.width * to.height * to.depth));
+  }
+  for (std::uint64_t z = 0; z < to.depth; ++z) {
+    for (std::uint64_t y = 0; y < to.height; ++y) {
+      const auto row = packed.first(static_cast<std::size_t>(to.width));
+      check(table_.memcpy_to_device(to.address + (z * to.slice_height + y) * to.pitch, row.data(),
+                                    row.size()),
+            "cuMemcpyHtoD");
+      packed = packed.subspan(row.size());
+    }
+  }
+  check(shadow_.refresh(to), "cuMemcpyDtoH");
+}
+
+std::vector<std::byte> ProgramRun::read_rows(const StepRows& from) const {
+  std::vector<std::byte> packed(static_cast<std::size_t>(from.width * from.height * from.depth));
+  std::byte* to = packed.data();
+  for (std::uint64_t z = 0; z < from.depth; ++z) {
+    for (std::uint64_t y = 0; y < from.height; ++y, to += from.width) {
+      check(table_.memcpy_to_host(to, from.address + (z * from.slice_height + y) * from.pitch,
+                                  static_cast<std::size_t>(from.width)),
+            "cuMemcpyDtoH");
+    }
+  }
+  return packed;
+}
+
+CUfunction ProgramRun::function(std::uint64_t module, const std::string& kernel) const {
+  const auto found = modules_.find(module);
+  if (found == modules_.end()) {
+    throw bad(format_text("kernel {} is in module {}, which is not loaded", kernel, module));
+  }
+  CUfunction function = nullptr;
+  check(table_.module_get_function(&function, found->second.handle, kernel.c_str()),
+        "cuModuleGetFunction");
+  return function;
+}
+
+// An integer that is an address by chance becomes another one where memory has moved.
+std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
+  std::vector<std::byte> block = step.arguments;
+  for (std::size_t at = 0; at + 8 <= block.size() && result_.moved != 0; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, block.data() + at, sizeof word);
+    const auto found = find(word);
+    if (found == memory_.end()) continue;
+    word = found->second.address + (word - found->first);
+    std::memcpy(block.data() + at, &word, sizeof word);
+  }
+  return block;
+}
+
+// The steps --------------------------------------------------------------------------------------
+
+void ProgramRun::operator()(const LoadStep& step) {
+  const std::vector<std::byte>& bytes = content(step.ptx);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Module module;
+  check(table_.module_load_data_ex(&module.handle, text.c_str(), 0, nullptr, nullptr),
+        "cuModuleLoadDataEx");
+  Module& kept = modules_[step.module] = module;
+  for (const StepVariable& variable : step.variables) {
+    Placed placed{variable.bytes, 0, StepMemory::Device, nullptr, true};
+    std::size_t found = 0;
+    check(table_.module_get_global(&placed.address, &found, kept.handle, variable.name.c_str()),
+          "cuModuleGetGlobal");
+    if (found != variable.bytes) {
+      throw bad(format_text("variable {} has {} here, and had {}", variable.name,
+                            count_text(found, "byte"), variable.bytes));
+    }
+    kept.variables.push_back(variable.address);
+    place(variable.address, placed, variable.name);
+  }
+}
+
+void ProgramRun::operator()(const UnloadStep& step) {
+  const auto found = modules_.find(step.module);
+  if (found == modules_.end()) throw bad(format_text("module {} is not loaded", step.module));
+  for (const std::uint64_t address : found->second.variables) {
+    shadow_.remove(memory_[address].address);
+    memory_.erase(address);
+  }
+  check(table_.module_unload(found->second.handle), "cuModuleUnload");
+  modules_.erase(found);
+}
+
+void ProgramRun::operator()(const AllocateStep& step) {
+  const Placed placed = allocate(step);
+  place(step.address, placed, recording_.buffers[next_buffer_].name);
+  // As it was in the recorded process: an output contains bytes that no kernel wrote.
+  std::vector<std::byte> before;
+  if (step.content.empty()) {
+    before.assign(static_cast<std::size_t>(step.bytes), std::byte{step.fill});
+  } else {
+    before = content(step.content);
+  }
+  if (before == shadow_.find(placed.address)->seen) return;
+  write_rows({placed.address, step.bytes, 1, 1, step.bytes, 1}, before);
+}
+
+void ProgramRun::operator()(const FreeStep& step) {
+  const auto found = memory_.find(step.address);
+  if (found == memory_.end()) throw bad(format_text("{:#x} is not allocated", step.address));
+  shadow_.remove(found->second.address);
+  release(found->second);
+  memory_.erase(found);
+}
+
+void ProgramRun::operator()(const WriteStep& step) {
+  write_rows(now(step.to), content(step.content));
+}
+
+void ProgramRun::operator()(const CopyStep& step) {
+  const StepRows to = now(step.to);
+  const StepRows from = now(step.from);
+  for (std::uint64_t z = 0; z < to.depth; ++z) {
+    for (std::uint64_t y = 0; y < to.height; ++y) {
+      check(table_.memcpy_within_device(to.address + (z * to.slice_height + y) * to.pitch,
+                                        from.address + (z * from.slice_height + y) * from.pitch,
+                                        static_cast<std::size_t>(to.width)),
+            "cuMemcpyDtoD");
+    }
+  }
+  check(table_.ctx_synchronize(), "cuCtxSynchronize");
+  check(shadow_.refresh(to), "cuMemcpyDtoH");
+}
+
+void ProgramRun::operator()(const FillStep& step) {
+  FillStep here = step;
+  here.to = now(step.to);
+  check(repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
+  check(table_.ctx_synchronize(), "cuCtxSynchronize");
+  check(shadow_.refresh(here.to), "cuMemcpyDtoH");
+}
+
+void ProgramRun::operator()(const ReadStep& step) {
+  const std::string found = hash_text(read_rows(now(step.from)));
+  if (found == step.hash || result_.first) return;
+  Divergence divergence;
+  divergence.frame = hashes_.size();
+  divergence.expected = step.hash;
+  divergence.found = found;
+  const auto placed = find(step.from.address);
+  divergence.buffer = recording_.buffers[buffers_[placed->first]].name;
+  divergence.offset = step.from.address - placed->first;
+  result_.first = divergence;
+}
+
+void ProgramRun::operator()(const AttributeStep& step) {
+  check(table_.func_set_attribute(function(step.module, step.kernel),
+                                  static_cast<CUfunction_attribute>(step.attribute), step.value),
+        "cuFuncSetAttribute");
+}
+
+void ProgramRun::operator()(const LimitStep& step) {
+  if (table_.ctx_set_limit == nullptr) return;
+  check(
+      table_.ctx_set_limit(static_cast<CUlimit>(step.limit), static_cast<std::size_t>(step.value)),
+      "cuCtxSetLimit");
+}
+
+// Launches ---------------------------------------------------------------------------------------
+
+void ProgramRun::flip() {
+  if (!options_.flip || options_.flip->frame != hashes_.size()) return;
+  for (const auto& [address, placed] : memory_) {
+    if (buffers_[address] != options_.flip->buffer) continue;
+    const CUdeviceptr at = placed.address + options_.flip->bit / 8;
+    std::byte byte{};
+    check(table_.memcpy_to_host(&byte, at, 1), "cuMemcpyDtoH");
+    byte ^= std::byte{1} << (options_.flip->bit % 8);
+    write_rows({at, 1, 1, 1, 1, 1}, {&byte, 1});
+    return;
+  }
+  throw bad(
+      format_text("buffer {} is not allocated at launch {}, where a bit of it is to be "
+                  "inverted",
+                  recording_.buffers[options_.flip->buffer].name, hashes_.size()));
+}
+
+void ProgramRun::operator()(const LaunchStep& step) {
+  flip();
+  check(repeat_launch(table_, function(step.module, step.kernel), step, arguments(step), nullptr),
+        "cuLaunchKernel");
+  const CUresult result = table_.stream_synchronize(nullptr);
+  if (result != CUDA_SUCCESS) {
+    result_.failure = "device-fault: " + result_name(result);
+    stopped_ = true;
+    return;
+  }
+  compare(step);
+  stopped_ = !step.failure.empty() || hashes_.size() > options_.last_launch;
+}
+
+// Each region that a launch changed, now or when it was recorded.
+void ProgramRun::compare(const LaunchStep& step) {
+  std::vector<Change> changes;
+  check(shadow_.look(false, changes), "cuMemcpyDtoH");
+  std::vector<StepOutput> outputs;
+  Divergence divergence;
+  for (const auto& [recorded, placed] : memory_) {
+    const Region& region = *shadow_.find(placed.address);
+    const auto found = std::ranges::find(changes, &region, &Change::region);
+    const Change* const change = found == changes.end() ? nullptr : &*found;
+    const auto before = std::ranges::find_if(
+        step.outputs, [&](const StepOutput& one) { return one.address - recorded < placed.bytes; });
+    const StepOutput* const output = before == step.outputs.end() ? nullptr : &*before;
+    if (change != nullptr) {
+      outputs.push_back(
+          {recorded + change->begin, change->end - change->begin, hash_text(change->bytes())});
+    }
+    const bool same = change == nullptr
+                          ? output == nullptr
+                          : output != nullptr && output->address == outputs.back().address &&
+                                output->bytes == outputs.back().bytes &&
+                                output->hash == outputs.back().hash;
+    if (same || !divergence.buffer.empty()) continue;
+    divergence.buffer = recording_.buffers[buffers_[recorded]].name;
+    if (output != nullptr) {
+      divergence.expected = output->hash;
+      divergence.was_first = output->address - recorded;
+      divergence.was_end = divergence.was_first + output->bytes;
+    }
+    if (change != nullptr) divergence.found = outputs.back().hash;
+    compare_region(region, output, change, divergence);
+  }
+  divergence.frame = hashes_.size();
+  divergence.kernel = step.kernel;
+  hashes_.push_back(to_hex(hash128(text_of_outputs(outputs))));
+  if (divergence.buffer.empty()) return;
+  ++result_.differing_launches;
+  if (!result_.first) result_.first = std::move(divergence);
+}
+
+// Bytes outside of what the launch changed are as before it, in the recording, too.
+void ProgramRun::compare_region(const Region& region, const StepOutput* recorded,
+                                const Change* found, Divergence& divergence) const {
+  if (found != nullptr) {
+    divergence.first = found->begin;
+    divergence.end = found->end;
+  }
+  std::vector<std::byte> expected = region.seen;
+  if (found != nullptr) {
+    std::ranges::copy(found->before, expected.begin() + static_cast<std::ptrdiff_t>(found->begin));
+  }
+  if (recorded != nullptr) {
+    const std::vector<std::byte>* const kept = find_content(recording_, recorded->hash);
+    const bool fits =
+        kept != nullptr && kept->size() == recorded->bytes && divergence.was_end <= expected.size();
+    if (!fits) return;
+    std::ranges::copy(*kept, expected.begin() + static_cast<std::ptrdiff_t>(divergence.was_first));
+  }
+  for (std::size_t i = expected.size(); i-- > 0;) {
+    if (expected[i] == region.seen[i]) continue;
+    ++divergence.differing;
+    divergence.offset = i;
+    divergence.expected_byte = expected[i];
+    divergence.found_byte = region.seen[i];
+  }
+}
+
+Replay ProgramRun::run() {
+  for (step_ = 0; step_ < recording_.steps.size() && !stopped_; ++step_) {
+    std::visit(*this, recording_.steps[step_]);
+  }
+  result_.frames = hashes_.size();
+  result_.hash = hash_of(hashes_);
+  const bool all = hashes_.size() == recording_.frame_hashes.size() || stopped_;
+  const bool cut = options_.last_launch < recording_.frame_hashes.size();
+  const std::string_view expected = cut ? std::string_view() : recording_.failure;
+  const auto kind = [](std::string_view failure) { return failure.substr(0, failure.find(':')); };
+  result_.same = all && !result_.first && kind(result_.failure) == kind(expected);
+  return std::move(result_);
+}
+
+std::string range_text(std::uint64_t first, std::uint64_t end) {
+  return first == end ? std::string("nothing") : format_text("bytes {} to {}", first, end - 1);
+}
+
+}  // namespace
+
+Replay replay_program(const Context& context, const Recording& recording,
+                      const ReplayOptions& options) {
+  return ProgramRun(context, recording, options).run();
+}
+
+std::string program_text_of(const Divergence& divergence) {
+  if (divergence.kernel.empty()) {
+    return format_text(
+        "after {}: the program reads other bytes of {}, from byte {}: their hash is {}, and was {}",
+        count_text(divergence.frame, "launch"), divergence.buffer, divergence.offset,
+        divergence.found, divergence.expected);
+  }
+  std::string text = format_text("launch {} ({}): ", divergence.frame, divergence.kernel);
+  if (divergence.differing != 0) {
+    return text + format_text("{} of {} {}, the first is byte {}: {:02x}, and was {:02x}",
+                              count_text(divergence.differing, "byte"), divergence.buffer,
+                              count_verb(divergence.differing, "differs", "differ"),
+                              divergence.offset, std::to_integer<unsigned>(divergence.found_byte),
+                              std::to_integer<unsigned>(divergence.expected_byte));
+  }
+  return text + format_text(
+                    "it changes {} of {} (hash {}), and changed {} (hash {}); the recording "
+                    "has no more than their hash",
+                    range_text(divergence.first, divergence.end), divergence.buffer,
+                    divergence.found.empty() ? "none" : divergence.found,
+                    range_text(divergence.was_first, divergence.was_end),
+                    divergence.expected.empty() ? "none" : divergence.expected);
+}
+
+}  // namespace ptxgen::inline v0

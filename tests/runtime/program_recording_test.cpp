@@ -1,0 +1,502 @@
+// tests/runtime/program_recording_test.cpp - programs recorded at the driver, and replayed
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "driver/recorder/recorder.hpp"
+#include "ptxgen/driver/emulated.hpp"
+#include "ptxgen/runtime.hpp"
+#include "ptxgen/runtime/recording/recording.hpp"
+#include "runtime/recording/program_file.hpp"
+#include "runtime/recording/program_json.hpp"
+#include "support/harness.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+using namespace ptxgen::driver;
+using Catch::Matchers::Contains;
+
+namespace {
+
+#define REQUIRE_OK(call) REQUIRE(result_name(call) == "CUDA_SUCCESS")
+
+// data[i] = data[i] * factor + add; counter += 1 by each block.
+constexpr std::string_view kPtx = R"(.version 7.8
+.target sm_75
+.address_size 64
+.const .align 4 .u32 factor = 3;
+.global .align 4 .u32 counter;
+.visible .entry scale(.param .u64 data, .param .u32 add)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<6>;
+  mov.u32 %r0, %tid.x;
+  ld.param.u64 %d0, [data];
+  cvta.to.global.u64 %d1, %d0;
+  mul.wide.u32 %d2, %r0, 4;
+  add.u64 %d1, %d1, %d2;
+  ld.global.u32 %r1, [%d1];
+  ld.const.u32 %r2, [factor];
+  ld.param.u32 %r3, [add];
+  mad.lo.u32 %r1, %r1, %r2, %r3;
+  st.global.u32 [%d1], %r1;
+  atom.global.add.u32 %r4, [counter], 1;
+  ret;
+}
+.visible .entry follow(.param .u64 slot)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %d<3>;
+  ld.param.u64 %d0, [slot];
+  ld.global.u64 %d1, [%d0];
+  ld.global.u32 %r0, [%d1];
+  add.u32 %r0, %r0, 1;
+  st.global.u32 [%d1], %r0;
+  ret;
+}
+)";
+
+/// A file system in which a write fails after some bytes, as on a full disk.
+class FullDisk : public FileSystem {
+ public:
+  std::uint64_t left = ~std::uint64_t{0};
+  int write(Handle handle, std::span<const std::byte> from, std::size_t& written) override {
+    if (from.size() > left) return ENOSPC;
+    left -= from.size();
+    return FileSystem::write(handle, from, written);
+  }
+};
+
+/// A program of the driver, recorded into a file of a temporary folder.
+class RecordedProgram {
+ public:
+  explicit RecordedProgram(std::uint64_t left = ~std::uint64_t{0},
+                           std::uint64_t limit = std::uint64_t{1} << 30) {
+    disk_.left = left;
+    FileSystem::Handle handle{};
+    REQUIRE(disk_.create(path(), handle) == 0);
+    file_ = std::make_unique<ProgramFile>(disk_, handle, path(), limit);
+    driver = recorder::recording_table(emulated::table(), *file_);
+    (void)driver.init(0);
+    REQUIRE_OK(driver.ctx_create_v2(&context_, 0, 0));
+  }
+  RecordedProgram(const RecordedProgram&) = delete;
+  RecordedProgram& operator=(const RecordedProgram&) = delete;
+  ~RecordedProgram() { (void)driver.ctx_destroy(context_); }
+
+  [[nodiscard]] std::string path() const { return folder_.path() + "/run.json"; }
+  [[nodiscard]] ProgramFile& file() { return *file_; }
+  [[nodiscard]] std::string text() const { return read_file(path()); }
+  Recording finish() {
+    file_->end({});
+    return parse_recording(text(), "run.json");
+  }
+
+  void load() {
+    const std::string ptx(kPtx);
+    REQUIRE_OK(driver.module_load_data_ex(&module, ptx.c_str(), 0, nullptr, nullptr));
+    REQUIRE_OK(driver.module_get_function(&function, module, "scale"));
+  }
+  CUdeviceptr allocate(std::size_t bytes) {
+    CUdeviceptr address = 0;
+    REQUIRE_OK(driver.mem_alloc(&address, bytes));
+    return address;
+  }
+  void scale(CUdeviceptr data, std::uint32_t add, unsigned threads = 16,
+             CUstream stream = nullptr) {
+    void* arguments[] = {&data, &add};
+    REQUIRE_OK(
+        driver.launch_kernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr));
+  }
+  std::vector<std::uint32_t> read(CUdeviceptr data, std::size_t count) {
+    std::vector<std::uint32_t> values(count);
+    REQUIRE_OK(driver.memcpy_to_host(values.data(), data, 4 * count));
+    return values;
+  }
+  void write(CUdeviceptr data, const std::vector<std::uint32_t>& values) {
+    REQUIRE_OK(driver.memcpy_to_device(data, values.data(), 4 * values.size()));
+  }
+
+  Table driver;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+
+ private:
+  const TemporaryDirectory folder_{"/tmp"};
+  FullDisk disk_;
+  std::unique_ptr<ProgramFile> file_;
+  CUcontext context_ = nullptr;
+};
+
+std::vector<std::uint32_t> counted(std::size_t count) {
+  std::vector<std::uint32_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::uint32_t>(i);
+  return values;
+}
+
+Replay replayed_program(const Recording& recording, const ReplayOptions& options = {},
+                        std::size_t moved_by = 0) {
+  Settings settings;
+  settings.search_usual_places = false;
+  const Device device = Device::open("emulator:h200", settings);
+  Replay result;
+  {
+    const Context context(device);
+    std::optional<Buffer<u8>> other;
+    if (moved_by != 0) other.emplace(context, moved_by);
+    result = replay(context, recording, options);
+  }
+  Context::reset(device);  // after a fault
+  return result;
+}
+
+template <class Kind>
+std::size_t count_of(const Recording& recording) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      recording.steps, [](const Step& step) { return std::holds_alternative<Kind>(step); }));
+}
+
+const LaunchStep& launch_number(const Recording& recording, std::size_t number) {
+  for (const Step& step : recording.steps) {
+    const auto* const launch = std::get_if<LaunchStep>(&step);
+    if (launch != nullptr && number-- == 0) return *launch;
+  }
+  throw std::out_of_range("no such launch");
+}
+
+/// Two launches on 16 integers.
+Recording two_launches() {
+  RecordedProgram program;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  program.write(data, counted(16));
+  program.scale(data, 1);
+  program.scale(data, 2);
+  CHECK(program.read(data, 16)[5] == (5 * 3 + 1) * 3 + 2);
+  return program.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a recorded program replays to the same bytes, launch by launch") {
+  const Recording recording = two_launches();
+  CHECK(recording.is_program());
+  CHECK(recording.gpu == "h200");
+  CHECK(recording.cut_off == "");
+  CHECK(recording.frame_hashes.size() == 2);
+  CHECK(recording.frame_hashes[0] != recording.frame_hashes[1]);
+  REQUIRE(recording.buffers.size() == 3);
+  CHECK(recording.buffers[0].name == "factor");
+  CHECK(recording.buffers[1].name == "counter");
+  CHECK(recording.buffers[2].name == "memory0");
+  CHECK(count_of<WriteStep>(recording) == 1);
+  CHECK(count_of<ReadStep>(recording) == 1);
+  // The counter and the data.
+  CHECK(launch_number(recording, 0).outputs.size() == 2);
+  CHECK(launch_number(recording, 0).arguments.size() == 12);
+
+  const Recording read = parse_recording(to_json(recording), "x.json");
+  CHECK(to_json(read) == to_json(recording));
+  const Replay result = replayed_program(read);
+  CHECK(result.same);
+  CHECK(result.frames == 2);
+  CHECK(result.hash == recording.hash);
+  CHECK(result.moved == 0);
+  CHECK(replayed_program(recording, {std::nullopt, 0}).frames == 1);
+  CHECK(replayed_program(recording, {std::nullopt, 0}).same);
+}
+
+TEST_CASE("memory at other addresses is found by the arguments that point into it") {
+  const Recording recording = two_launches();
+  const Replay result = replayed_program(recording, {}, 100000);
+  CHECK(result.moved == 3);
+  CHECK(result.same);
+  CHECK(result.hash == recording.hash);
+}
+
+TEST_CASE("an address in memory is good where memory is at its recorded addresses") {
+  RecordedProgram program;
+  program.load();
+  CUfunction follow = nullptr;
+  REQUIRE_OK(program.driver.module_get_function(&follow, program.module, "follow"));
+  CUdeviceptr slot = program.allocate(8);
+  const CUdeviceptr data = program.allocate(4);
+  REQUIRE_OK(program.driver.memcpy_to_device(slot, &data, 8));
+  program.write(data, {41});
+  void* arguments[] = {&slot};
+  REQUIRE_OK(
+      program.driver.launch_kernel(follow, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+  CHECK(program.read(data, 1)[0] == 42);
+  const Recording recording = program.finish();
+  CHECK(replayed_program(recording).same);
+  const Replay moved = replayed_program(recording, {}, 100000);
+  CHECK(moved.moved == 4);
+  CHECK_FALSE(moved.same);
+}
+
+TEST_CASE("an inverted bit of memory is found at its launch") {
+  const Recording recording = two_launches();
+  const Replay result = replayed_program(recording, {FlippedBit{1, 2, 8 * 20 + 3}});
+  CHECK_FALSE(result.same);
+  REQUIRE(result.first);
+  CHECK(to_text(*result.first, recording) ==
+        "launch 1 (scale): 1 byte of memory0 differs, the first is byte 20: 4a, and was 32");
+  CHECK(result.differing_launches == 1);
+  const Replay both = replayed_program(recording, {FlippedBit{0, 2, 8 * 20 + 3}});
+  CHECK(both.differing_launches == 2);
+  REQUIRE(both.first);
+  CHECK(both.first->frame == 0);
+  CHECK_THROWS_WITH(replayed_program(recording, {FlippedBit{2, 2, 0}}),
+                    Contains("there is no bit 0 of buffer 2 in frame 2: the recording has 2 "));
+}
+
+TEST_CASE("a changed byte of an input or of a kernel is found, in the file by its hash") {
+  const Recording recording = two_launches();
+  Recording input = recording;
+  const auto changed = [](Recording& made, const std::string& hash) -> std::vector<std::byte>& {
+    return std::ranges::find(made.contents, hash, &StepContents::value_type::first)->second;
+  };
+  for (const Step& step : recording.steps) {
+    if (const auto* write = std::get_if<WriteStep>(&step)) {
+      changed(input, write->content)[4] ^= std::byte{1};
+    }
+  }
+  const Replay other_input = replayed_program(input);
+  CHECK_FALSE(other_input.same);
+  REQUIRE(other_input.first);
+  CHECK_THAT(to_text(*other_input.first, input),
+             Contains("launch 0 (scale): 1 byte of memory0 differs, the first is byte 4: "));
+
+  Recording kernel = recording;
+  std::vector<std::byte>& ptx = changed(kernel, std::get<LoadStep>(recording.steps[0]).ptx);
+  std::string text(reinterpret_cast<const char*>(ptx.data()), ptx.size());
+  text.replace(text.find("[counter], 1"), 12, "[counter], 2");
+  std::memcpy(ptx.data(), text.data(), text.size());
+  const Replay other_kernel = replayed_program(kernel);
+  CHECK_FALSE(other_kernel.same);
+  REQUIRE(other_kernel.first);
+  CHECK(other_kernel.first->frame == 0);
+  CHECK(other_kernel.first->buffer == "counter");
+  CHECK(other_kernel.differing_launches == 2);
+  CHECK_THROWS_WITH(parse_recording(to_json(kernel), "x.json"), Contains(": the file was changed"));
+
+  Recording hash = recording;
+  for (Step& step : hash.steps) {
+    if (auto* read = std::get_if<ReadStep>(&step)) read->hash[0] = read->hash[0] == '0' ? '1' : '0';
+  }
+  const Replay read = replayed_program(hash);
+  CHECK_FALSE(read.same);
+  REQUIRE(read.first);
+  CHECK_THAT(to_text(*read.first, hash),
+             Contains("after 2 launches: the program reads other bytes of memory0, from byte 0: "));
+}
+
+TEST_CASE("copies, fills, variables and attributes are steps") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  const CUdeviceptr data = program.allocate(256);
+  const CUdeviceptr other = program.allocate(256);
+  REQUIRE_OK(driver.memset_d32(data, 7, 64));
+  REQUIRE_OK(driver.memset_2d_d8(data, 16, 9, 4, 8));
+  REQUIRE_OK(driver.memset_d16_async(other, 0x1234, 16, nullptr));
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = data;
+  copy.dstDevice = other;
+  copy.srcPitch = 16;
+  copy.dstPitch = 32;
+  copy.WidthInBytes = 12;
+  copy.Height = 5;
+  REQUIRE_OK(driver.memcpy_2d(&copy));
+  CUdeviceptr factor = 0;
+  std::size_t bytes = 0;
+  REQUIRE_OK(driver.module_get_global(&factor, &bytes, program.module, "factor"));
+  program.write(factor, {5});
+  REQUIRE_OK(driver.func_set_attribute(program.function,
+                                       CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000));
+  program.scale(other, 1);
+  CHECK(program.read(other, 1)[0] == 0x09090909u * 5 + 1);
+  REQUIRE_OK(driver.mem_free(other));
+  const CUdeviceptr last = program.allocate(64);
+  program.scale(last, 4);
+  REQUIRE_OK(driver.module_unload(program.module));
+  const Recording recording = program.finish();
+  CHECK(count_of<FillStep>(recording) == 3);
+  CHECK(count_of<CopyStep>(recording) == 1);
+  CHECK(count_of<AttributeStep>(recording) == 1);
+  CHECK(count_of<FreeStep>(recording) == 1);
+  CHECK(count_of<UnloadStep>(recording) == 1);
+  CHECK(recording.notes.empty());
+  const Replay result = replayed_program(parse_recording(to_json(recording), "x.json"));
+  CHECK(result.same);
+  CHECK(result.frames == 2);
+}
+
+TEST_CASE("memory that the host writes without a call is found before the next launch") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  std::size_t expected = 1;
+  CUdeviceptr managed = 0;
+  const CUresult allocated = driver.mem_alloc_managed(&managed, 64, CU_MEM_ATTACH_GLOBAL);
+  if (allocated == CUDA_SUCCESS) {
+    auto* const values = reinterpret_cast<std::uint32_t*>(static_cast<std::uintptr_t>(managed));
+    for (std::uint32_t i = 0; i < 16; ++i) values[i] = 100 + i;
+    program.scale(managed, 1);
+    REQUIRE_OK(driver.ctx_synchronize());
+    CHECK(values[3] == 310);
+    values[3] = 1;
+    program.scale(managed, 1);
+    expected = 3;
+  } else {
+    // Sanitizers use the addresses that host and device would share.
+    CHECK(allocated == CUDA_ERROR_NOT_SUPPORTED);
+  }
+  void* pinned = nullptr;
+  REQUIRE_OK(driver.mem_host_alloc(&pinned, 64, 2));
+  CUdeviceptr address = 0;
+  REQUIRE_OK(driver.mem_host_get_device_pointer(&address, pinned, 0));
+  std::memset(pinned, 1, 64);
+  program.scale(address, 1);
+  REQUIRE_OK(driver.mem_free_host(pinned));
+  const Recording recording = program.finish();
+  std::size_t unseen = 0;
+  for (const Step& step : recording.steps) {
+    const auto* const write = std::get_if<WriteStep>(&step);
+    unseen += write != nullptr && write->unseen;
+  }
+  CHECK(unseen == expected);
+  CHECK(replayed_program(recording).same);
+}
+
+TEST_CASE("a graph is recorded as its launches") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  CUstream stream = nullptr;
+  REQUIRE_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
+  REQUIRE_OK(driver.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  std::vector<std::uint32_t> values = counted(16);
+  REQUIRE_OK(driver.memcpy_to_device_async(data, values.data(), 64, stream));
+  program.scale(data, 1, 16, stream);
+  REQUIRE_OK(driver.memset_d32_async(data, 6, 2, stream));
+  program.scale(data, 2, 16, stream);
+  CUgraph graph = nullptr;
+  REQUIRE_OK(driver.stream_end_capture(stream, &graph));
+  CUgraph clone = nullptr;
+  REQUIRE_OK(driver.graph_clone(&clone, graph));
+  CUgraph parent = nullptr;
+  CUgraphNode child = nullptr;
+  REQUIRE_OK(driver.graph_create(&parent, 0));
+  REQUIRE_OK(driver.graph_add_child_graph_node(&child, parent, nullptr, 0, clone));
+  CUgraphExec executable = nullptr;
+  REQUIRE_OK(driver.graph_instantiate_with_flags(&executable, parent, 0));
+  REQUIRE_OK(driver.graph_launch(executable, stream));
+  REQUIRE_OK(driver.stream_synchronize(stream));
+  CHECK(program.read(data, 16)[0] == 6 * 3 + 2);
+  CHECK(program.read(data, 16)[9] == (9 * 3 + 1) * 3 + 2);
+  values[9] = 50;
+  REQUIRE_OK(driver.graph_launch(executable, stream));
+  CHECK(program.read(data, 16)[9] == (50 * 3 + 1) * 3 + 2);
+  const Recording recording = program.finish();
+  CHECK(recording.notes.empty());
+  CHECK(recording.frame_hashes.size() == 4);
+  CHECK(count_of<FillStep>(recording) == 2);
+  CHECK(count_of<WriteStep>(recording) == 2);
+  CHECK(replayed_program(recording).same);
+}
+
+TEST_CASE("a fault ends a recording, and is part of it") {
+  RecordedProgram program;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  program.scale(data, 1);
+  program.scale(0x10, 1);
+  const Recording recording = program.finish();
+  CHECK(recording.failure == "device-fault: CUDA_ERROR_ILLEGAL_ADDRESS");
+  CHECK(recording.frame_hashes.size() == 1);
+  const Replay result = replayed_program(recording);
+  CHECK(result.same);
+  CHECK(result.failure == recording.failure);
+}
+
+TEST_CASE("what is not recorded is said, and what it changes is part of the recording") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  program.write(data, counted(16));
+  REQUIRE_OK(driver.func_set_block_shape(program.function, 16, 1, 1));
+  REQUIRE_OK(driver.param_set_size(program.function, 12));
+  std::uint64_t address = data;
+  REQUIRE_OK(driver.param_set_v(program.function, 0, &address, 8));
+  REQUIRE_OK(driver.param_set_i(program.function, 8, 1));
+  REQUIRE_OK(driver.launch_grid(program.function, 1, 1));
+  program.scale(data, 2);
+  const Recording recording = program.finish();
+  REQUIRE(recording.notes.size() == 1);
+  CHECK_THAT(recording.notes[0],
+             Contains("a launch that is not recorded (of machine code, or by "));
+  CHECK(recording.frame_hashes.size() == 1);
+  CHECK(replayed_program(recording).same);
+}
+
+TEST_CASE("a recording ends at its limit and where the disk is full, and replays until there") {
+  const auto run = [](RecordedProgram& program) {
+    program.load();
+    const CUdeviceptr data = program.allocate(64);
+    for (std::uint32_t i = 0; i < 100; ++i) program.scale(data, i);
+    CHECK(program.read(data, 1)[0] != 0);
+  };
+  RecordedProgram full(6000);
+  run(full);
+  CHECK(full.file().ended());
+  const Recording part = parse_recording(full.text(), "x.json");
+  CHECK(part.cut_off == "the program ended without ending its recording");
+  CHECK(part.frame_hashes.size() > 2);
+  CHECK(part.frame_hashes.size() < 100);
+  CHECK(replayed_program(part).same);
+
+  RecordedProgram limited(~std::uint64_t{0}, 6000);
+  run(limited);
+  const Recording begun = parse_recording(limited.text(), "x.json");
+  CHECK_THAT(begun.cut_off, Contains("(PTXGEN_RECORD_LIMIT)"));
+  CHECK(begun.frame_hashes == part.frame_hashes);
+  // A line that a process did not finish.
+  const std::string text = full.text();
+  CHECK(parse_recording(text.substr(0, text.size() - 5), "x.json").frame_hashes.size() + 1 >=
+        part.frame_hashes.size());
+}
+
+TEST_CASE("a file that is no recording of a program is refused by its line") {
+  const std::string good = to_json(two_launches());
+  const auto refusal = [](const std::string& text) {
+    try {
+      (void)parse_recording(text, "x.json");
+    } catch (const Error& error) {
+      return error.message;
+    }
+    return std::string("accepted");
+  };
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return refusal(text);
+  };
+  CHECK_THAT(with("\"step\":\"load\"", "\"step\":\"lead\""), Contains("'lead' is no step"));
+  CHECK_THAT(with("\"memory\":\"device\"", "\"memory\":\"devise\""),
+             Contains("'devise' is no kind of memory"));
+  CHECK_THAT(with("\"kernel\":", "\"colonel\":"), Contains("'kernel' not found"));
+  CHECK_THAT(refusal(good.substr(0, good.find('\n') + 1)), Contains("it has no step"));
+
+  Recording recording = two_launches();
+  std::get<LaunchStep>(recording.steps[3]).module = 9;
+  CHECK_THROWS_WITH(replayed_program(recording),
+                    Contains("step 3: kernel scale is in module 9, which is "
+                             "not loaded"));
+}
