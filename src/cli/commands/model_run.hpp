@@ -100,7 +100,7 @@ void prefill_in_chunks(model::Session& session, std::span<const std::uint32_t> t
                        bool all_logits, const ChunkSink& after);
 
 /// The largest resident set of this process so far, in bytes; 0 if the system does not say.
-[[nodiscard]] std::uint64_t peak_resident_bytes() noexcept;
+[[nodiscard]] std::uint64_t peak_resident_bytes();
 
 /// kFound after findings of severity error.
 [[nodiscard]] ExitCode verdict(const FindingCounts& findings) noexcept;
