@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tests/clients/lists_test.py - lists of clients' tests, their runner, and what it makes of results
+# tests/clients/lists_test.py - lists of clients' tests, and their runner
 """usage: lists_test.py --source DIR
 
 Runs a made-up test file with tests that pass, are refused, crash, take too long and have findings. No
@@ -109,7 +109,7 @@ class Lists(unittest.TestCase):
 
 
 class Run(unittest.TestCase):
-    """The made-up tests, run once; what stands in the table and below it."""
+    """The made-up tests, run once; what the table and the lines below it say."""
 
     @classmethod
     def setUpClass(cls):

@@ -174,10 +174,7 @@ TEST_CASE("module: what is refused, why, and with which code") {
   CHECK_THAT(refusal(gpu, ptx_module("", "sm_90", "9.1"), CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
              Contains("PTX 9.1") && Contains("up to PTX 9.0") && Contains("PTXGEN_EMULATED_PTX"));
   emulated::set_newest_ptx(94);
-  CUmodule newer = nullptr;
-  PTXGEN_OK(gpu.api.module_load_data(
-      &newer, ptx_module(".visible .entry k() { ret; }\n", "sm_90", "9.4").c_str()));
-  PTXGEN_OK(gpu.api.module_unload(newer));
+  static_cast<void>(gpu.load(ptx_module(".visible .entry k() { ret; }\n", "sm_90", "9.4")));
   emulated::set_newest_ptx(90);
   CHECK_THAT(refusal(gpu,
                      ptx_module(".shared .b8 big[49153];\n.visible .entry k() {\n.reg .b32 %r<2>;\n"

@@ -1,4 +1,4 @@
-# tools/clients/suite_runner.py - runs files of tests in as many processes as it takes
+# tools/clients/suite_runner.py - runs files of tests, in several processes
 import json
 import os
 import signal
