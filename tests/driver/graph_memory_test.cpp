@@ -125,7 +125,7 @@ TEST_CASE("memory that a graph does not free is the caller's until it is freed")
   CHECK(fixture.used() == kGraphBytes);
   CHECK(fixture.bytes_of(fixture.memory, kGraphBytes)[kGraphBytes - 1] == 7);
   PTXGEN_CHECK_RESULT(driver.graph_launch(fixture.exec, fixture.stream), CUDA_ERROR_INVALID_VALUE);
-  CHECK_THAT(fixture.log, Catch::Contains("was not freed since the launch before") &&
+  CHECK_THAT(fixture.log, Catch::Contains("was not freed since the previous launch") &&
                               Catch::Contains("AUTO_FREE_ON_LAUNCH"));
   PTXGEN_OK(driver.mem_free_async(fixture.memory, fixture.stream));
   CHECK(fixture.used() == 0);

@@ -112,8 +112,7 @@ static void captured(int* in) {
 
 /// Copies and fills that change after they were added.
 static void changed(int* in, int* out) {
-  int host[kCount], back[kCount];
-  for (int i = 0; i < kCount; ++i) host[i] = 2 * i;
+  int back[kCount];
   cudaGraph_t graph;
   cudaGraphExec_t executable;
   cudaGraphNode_t fill, copy, result;

@@ -48,6 +48,7 @@ PRINTED = {"printf": "thread 100: has  0.00 abcdef0123 x\nthread 101: has  1.50 
                      "thread 102: has  3.00 abcdef0123 x\nok\n"}
 LOGGED = {"cooperative": "a cooperative grid of 100000 blocks",
           "device_assert": "positive",
+          "graph_memory": "cuGraphClone: a graph with nodes that allocate",
           "dynamic_shared": "60000 bytes of dynamic shared memory; it may have 49152",
           "launch_attributes": r"a grid of \(0,1,1\) blocks",
           "illegal_address": "write",
@@ -182,6 +183,15 @@ def part_static():
     done = on_standin(program, **PRELOAD)
     check(done.returncode == 0 and done.stdout == "ok\n" and not done.stderr,
           f"in_library: {done.stdout}{done.stderr}")
+    # The same library, opened by a program that has none; its kernel writes to a null pointer.
+    late = f"import ctypes; print(ctypes.CDLL('{library}')._Z15halve_on_devicePfi(None, 1))"
+    settings = {"LD_LIBRARY_PATH": str(standin), "PTXGEN_EMULATED_PTX": "9.9"}
+    done = run(sys.executable, "-c", late, **settings,
+               LD_PRELOAD=f"{PRELOAD['LD_PRELOAD']} {library}")
+    check(done.stdout == "1\n", f"a library of LD_PRELOAD: {done.stdout}{done.stderr}")
+    done = run(sys.executable, "-c", late, **settings, **PRELOAD)
+    check(done.stdout == "-1\n" and "one of its libraries has that runtime" in done.stderr,
+          f"a library that is opened later: {done.stdout}{done.stderr}")
 
 
 def record(name):

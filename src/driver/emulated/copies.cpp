@@ -78,6 +78,33 @@ CUresult copy_now(const char* call, Copy copy) {
   });
 }
 
+}  // namespace
+
+CUresult copy_later(const char* call, Copy copy, CUstream handle) {
+  return guarded([&]() -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (const CUresult result = check_copy(*context, call, copy); result != CUDA_SUCCESS) {
+      return result;
+    }
+    if (is_empty(copy)) return CUDA_SUCCESS;
+    // A captured copy reads and writes when the graph runs.
+    if (stream->capturing.load(std::memory_order_acquire)) return submit(stream, std::move(copy));
+    const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
+    const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
+    if (!from_device && !is_pinned(*context, copy.from.address) && to_device) stage(copy);
+    // As in CUDA, a copy to pageable memory is complete when the call returns.
+    if (!to_device && !is_pinned(*context, copy.to.address)) {
+      return perform(stream, std::move(copy));
+    }
+    return submit(stream, std::move(copy));
+  });
+}
+
+namespace {
+
 Copy linear(Place to, Place from, std::uint64_t bytes) {
   Copy copy;
   copy.to = to;
@@ -186,29 +213,6 @@ CUresult fill_rows(const char* call, Fill fill, std::size_t pitch, std::size_t h
 }
 
 }  // namespace
-
-CUresult copy_later(const char* call, Copy copy, CUstream handle) {
-  return guarded([&]() -> CUresult {
-    std::shared_ptr<CUstream_st> stream;
-    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
-    const std::shared_ptr<CUctx_st> context = hold(stream->context);
-    if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (const CUresult result = check_copy(*context, call, copy); result != CUDA_SUCCESS) {
-      return result;
-    }
-    if (is_empty(copy)) return CUDA_SUCCESS;
-    // A captured copy reads and writes when the graph runs.
-    if (stream->capturing.load(std::memory_order_acquire)) return submit(stream, std::move(copy));
-    const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
-    const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
-    if (!from_device && !is_pinned(*context, copy.from.address) && to_device) stage(copy);
-    // As in CUDA, a copy to pageable memory is complete when the call returns.
-    if (!to_device && !is_pinned(*context, copy.to.address)) {
-      return perform(stream, std::move(copy));
-    }
-    return submit(stream, std::move(copy));
-  });
-}
 
 CUresult check_copy(CUctx_st& context, const char* call, Copy& copy) {
   std::uint64_t to_bytes = 0;

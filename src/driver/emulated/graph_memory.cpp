@@ -270,7 +270,8 @@ std::string begin_launch(const Executable& program, bool auto_free,
     if (!memory->held) continue;
     if (!auto_free) {
       return format_text(
-          "cuGraphLaunch: the graph's memory at {:#x} was not freed since the launch before; free "
+          "cuGraphLaunch: the graph's memory at {:#x} was not freed since the previous launch; "
+          "free "
           "it, or instantiate with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
           memory->start());
     }
