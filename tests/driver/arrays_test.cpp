@@ -117,6 +117,24 @@ TEST_CASE("arrays: copies of boxes, rows and bytes") {
   CHECK(gpu.api.memcpy_2d(&row) == CUDA_SUCCESS);
   CHECK(part == Floats{20, 21, 22, 23});
 
+  // Columns of linear memory, the second from a position beyond the pitch of 8.
+  const CUdeviceptr columns = gpu.allocate(32);
+  CUDA_MEMCPY2D column{};
+  column.srcMemoryType = CU_MEMORYTYPE_HOST;
+  column.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  column.dstDevice = columns;
+  column.srcHost = values.data();
+  column.srcPitch = 16;
+  column.dstPitch = column.WidthInBytes = 8;
+  column.Height = 2;
+  CHECK(gpu.api.memcpy_2d(&column) == CUDA_SUCCESS);
+  column.srcXInBytes = 8;
+  column.dstXInBytes = 16;
+  CHECK(gpu.api.memcpy_2d(&column) == CUDA_SUCCESS);
+  Floats both(8);
+  CHECK(gpu.api.memcpy_to_host(both.data(), columns, 32) == CUDA_SUCCESS);
+  CHECK(both == Floats{0, 1, 4, 5, 2, 3, 6, 7});
+
   CUarray line = make(gpu, array_of(8, 0));
   CUarray other = make(gpu, array_of(8, 0));
   CUdeviceptr memory = gpu.allocate(32);

@@ -272,8 +272,8 @@ TEST_CASE("two-dimensional copies keep to their rectangles") {
   copy.srcPitch = 30;
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(&copy), CUDA_ERROR_INVALID_VALUE);
   copy.srcPitch = 60;
-  copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-  PTXGEN_CHECK_RESULT(driver.memcpy_2d(&copy), CUDA_ERROR_NOT_SUPPORTED);
+  copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;  // and no array
+  PTXGEN_CHECK_RESULT(driver.memcpy_2d(&copy), CUDA_ERROR_INVALID_VALUE);
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -454,6 +454,17 @@ TEST_CASE("texture: findings about handles and memory") {
       Contains("uninitialized-read") && Contains("byte 0 of array 2 (32 bytes)"));
 }
 
+TEST_CASE("texture: memory of height 1 is read in 1D, that of height 2 is not") {
+  const Sampler sampler = sampler_of(AddressMode::Clamp, false, false);
+  Images flat(std::vector<float>{5, 6, 7}, 2, 3, 1);
+  CHECK(real(flat.clean(kTex1d, flat.texture(sampler), {floats(1)})[0][0]) == 6);
+  Images square(std::vector<float>{5, 6, 7, 8}, 2, 2, 2);
+  CHECK_THAT(
+      square.findings(kTex1d, square.texture(sampler), {}),
+      Contains("the instruction is for a 1D texture, but object 1 is of 2D memory (2D, 2 x 2, "
+               "f32)"));
+}
+
 TEST_CASE("texture: lanes may use different objects, and a guard selects lanes") {
   Images images(std::vector<float>{1, 2, 3, 4}, 1, 4);
   const Sampler sampler = sampler_of(AddressMode::Clamp, false, false);

@@ -53,6 +53,16 @@ std::string shape_text(unsigned dimensions, bool layered) {
   return format_text("{}{}D", layered ? "layered " : "", dimensions);
 }
 
+/// Whether an instruction of `dimensions` reaches all of the memory: a GPU reads an array of height
+/// 1, as Dr.Jit makes it, in 1D too.
+bool reaches(unsigned dimensions, const Texels& texels) {
+  if (dimensions > texels.dimensions) return false;
+  for (unsigned axis = dimensions; axis < texels.dimensions; ++axis) {
+    if (texels.size(axis) != 1) return false;
+  }
+  return true;
+}
+
 /// Why the handle cannot be used, or an empty message.
 FindingText wrong_handle(const TextureIssue& issue, std::uint64_t handle,
                          const ImageObject* object) {
@@ -75,7 +85,7 @@ FindingText wrong_handle(const TextureIssue& issue, std::uint64_t handle,
   } else if (issue.texture.action != TextureAction::Query) {
     const Texels& texels = object->texels;
     const bool layered = texels.layers != 0;
-    if (texels.dimensions == issue.texture.dimensions && layered == issue.texture.layered) {
+    if (reaches(issue.texture.dimensions, texels) && layered == issue.texture.layered) {
       return {};
     }
     text.message =
