@@ -411,6 +411,30 @@ TEST_CASE("a graph is recorded as its launches") {
   CHECK(replayed_program(recording).same);
 }
 
+TEST_CASE("calls from host functions are refused, and do not wait for the recorder") {
+  RecordedProgram program;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  struct Calls {
+    Table driver;
+    std::vector<CUresult> results;
+  } calls{program.driver, {}};
+  REQUIRE_OK(program.driver.launch_host_func(
+      nullptr,
+      [](void* user) {
+        auto& [driver, results] = *static_cast<Calls*>(user);
+        CUdeviceptr address = 0;
+        results.push_back(driver.mem_alloc(&address, 4));
+        results.push_back(driver.graph_exec_destroy(nullptr));
+        results.push_back(driver.ctx_destroy(nullptr));
+        results.push_back(driver.ctx_synchronize());
+      },
+      &calls));
+  program.scale(data, 1);
+  CHECK(calls.results == std::vector<CUresult>(4, CUDA_ERROR_NOT_PERMITTED));
+  CHECK(replayed_program(program.finish()).same);
+}
+
 TEST_CASE("a fault ends a recording, and is part of it") {
   RecordedProgram program;
   program.load();

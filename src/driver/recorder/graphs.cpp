@@ -309,9 +309,11 @@ void replace_executables(Table& table) {
   table.graph_exec_destroy = [](CUgraphExec executable) -> CUresult {
     return entry([&] {
       Recorder& all = *active();
+      const CUresult result = all.base.graph_exec_destroy(executable);
+      if (result != CUDA_SUCCESS) return result;
       const std::lock_guard lock(all.mutex);
       all.graphs.erase(executable);
-      return all.base.graph_exec_destroy(executable);
+      return result;
     });
   };
   table.graph_exec_kernel_node_set_params = [](CUgraphExec executable, CUgraphNode node,
@@ -319,9 +321,11 @@ void replace_executables(Table& table) {
     return entry([&]() -> CUresult {
       Recorder& all = *active();
       const CUresult result = all.base.graph_exec_kernel_node_set_params(executable, node, params);
+      // Without the lock: a call from a host function, which is refused, must not wait for it.
+      if (result != CUDA_SUCCESS) return result;
       const std::lock_guard lock(all.mutex);
       const auto found = all.graphs.find(executable);
-      if (result != CUDA_SUCCESS || found == all.graphs.end()) return result;
+      if (found == all.graphs.end()) return result;
       for (RecordedGraph::Node& one : found->second.nodes) {
         if (one.node == node) one.work = node_work(all, *params, one.work);
       }

@@ -75,9 +75,10 @@ void forget_context(Recorder& recorder) {
 /// Looks at a context that a call may have destroyed.
 template <class Gone>
 CUresult may_end_context(CUresult result, Gone&& gone) {
+  if (result != CUDA_SUCCESS) return result;
   Recorder& all = *active();
   const std::lock_guard lock(all.mutex);
-  if (result == CUDA_SUCCESS && all.context != nullptr && gone(all)) forget_context(all);
+  if (all.context != nullptr && gone(all)) forget_context(all);
   return result;
 }
 

@@ -67,7 +67,7 @@ class ProgramRun {
   /// The memory of the recording that holds bytes, by its recorded address.
   [[nodiscard]] std::map<std::uint64_t, Placed>::const_iterator find(std::uint64_t address) const;
   [[nodiscard]] StepRows now(const StepRows& recorded) const;
-  void place(std::uint64_t recorded, const Placed& placed, const std::string& name);
+  void place(std::uint64_t recorded, const Placed& placed);
   [[nodiscard]] Placed allocate(const AllocateStep& step) const;
   void release(const Placed& placed) const noexcept;
   void write_rows(const StepRows& to, std::span<const std::byte> packed);
@@ -142,13 +142,17 @@ StepRows ProgramRun::now(const StepRows& recorded) const {
   return moved;
 }
 
-void ProgramRun::place(std::uint64_t recorded, const Placed& placed, const std::string& name) {
+void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
+  if (next_buffer_ >= recording_.buffers.size()) {
+    throw bad(format_text("memory without a name: it has {}",
+                          count_text(recording_.buffers.size(), "buffer")));
+  }
   if (placed.address != recorded) ++result_.moved;
   memory_[recorded] = placed;
-  buffers_[recorded] = next_buffer_++;
   Region region;
   region.address = placed.address;
-  region.name = name;
+  region.name = recording_.buffers[next_buffer_].name;
+  buffers_[recorded] = next_buffer_++;
   check(shadow_.add(std::move(region), placed.bytes), "cuMemcpyDtoH");
 }
 
@@ -262,7 +266,7 @@ void ProgramRun::operator()(const LoadStep& step) {
                             count_text(found, "byte"), variable.bytes));
     }
     kept.variables.push_back(variable.address);
-    place(variable.address, placed, variable.name);
+    place(variable.address, placed);
   }
 }
 
@@ -279,7 +283,7 @@ void ProgramRun::operator()(const UnloadStep& step) {
 
 void ProgramRun::operator()(const AllocateStep& step) {
   const Placed placed = allocate(step);
-  place(step.address, placed, recording_.buffers[next_buffer_].name);
+  place(step.address, placed);
   // As it was in the recorded process: an output contains bytes that no kernel wrote.
   std::vector<std::byte> before;
   if (step.content.empty()) {
