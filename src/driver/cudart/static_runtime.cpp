@@ -302,7 +302,9 @@ int collect(dl_phdr_info* info, std::size_t, void* to) {
   return 0;
 }
 
-__attribute__((constructor)) void lead_calls_to_libcudart() {
+__attribute__((constructor)) void lead_calls_to_libcudart(int, char**, char** environment) {
+  // libc has not set it yet, and the driver, which is opened here, reads its settings from it once.
+  if (environ == nullptr) environ = environment;
   try {
     std::vector<Loaded> all;
     dl_iterate_phdr(&collect, &all);
