@@ -216,10 +216,10 @@ TEST_CASE("texture: the two elements of the linear filter, and the weight in 1/2
       {AddressMode::Clamp, false, 1.5f, 1, 2, 0},
       {AddressMode::Clamp, false, 2.0f, 1, 2, 128},
       {AddressMode::Clamp, false, 1.5f + 1.0f / 256, 1, 2, 1},
-      // Half a step is rounded up, and the last half step of an interval is all of the second.
+      // Half a step is rounded up; the last half step of an interval is the next one's begin.
       {AddressMode::Clamp, false, 1.5f + 0.5f / 256, 1, 2, 1},
       {AddressMode::Clamp, false, 1.5f + 0.49f / 256, 1, 2, 0},
-      {AddressMode::Clamp, false, 2.499f, 1, 2, 256},
+      {AddressMode::Clamp, false, 2.499f, 2, 3, 0},
       {AddressMode::Clamp, false, 0.0f, 0, 0, 128},
       {AddressMode::Clamp, false, 4.0f, 3, 3, 128},
       {AddressMode::Border, false, 0.25f, kOut, 0, 192},

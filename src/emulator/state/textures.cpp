@@ -14,7 +14,7 @@ namespace {
 
 /// Far outside of every texture, and exact in f64 with 8 bits of fraction.
 constexpr double kFar = 0x1p40;
-constexpr std::uint32_t kWholeWeight = 256;
+constexpr std::int64_t kSteps = 256;  ///< of a weight
 
 /// Wrapping and mirroring are for normalised coordinates; cudaTextureDesc: otherwise they clamp.
 AddressMode mode_of(const Sampler& sampler, unsigned axis, bool normalized) noexcept {
@@ -52,13 +52,12 @@ std::int64_t inside(AddressMode mode, std::uint32_t size, std::int64_t index) no
   return std::clamp<std::int64_t>(index, 0, end - 1);
 }
 
-/// The elements on both sides of a position, and the second's weight rounded to 8 bits.
+/// The elements on both sides of a position, which is first rounded to 8 bits of fraction.
 AxisTexels both_sides(AddressMode mode, std::uint32_t size, double place) noexcept {
-  const double first = std::floor(place - 0.5);
-  const auto index = static_cast<std::int64_t>(first);
+  const auto fixed = static_cast<std::int64_t>(std::floor((place - 0.5) * kSteps + 0.5));
+  const std::int64_t index = fixed >> 8;
   AxisTexels texels;
-  texels.weight =
-      static_cast<std::uint32_t>(std::floor((place - 0.5 - first) * kWholeWeight + 0.5));
+  texels.weight = static_cast<std::uint32_t>(fixed & (kSteps - 1));
   texels.index = {inside(mode, size, index), inside(mode, size, index + 1)};
   return texels;
 }
