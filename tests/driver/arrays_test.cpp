@@ -296,3 +296,25 @@ TEST_CASE("textures and surfaces: what is refused, and what to do") {
   CHECK(gpu.api.tex_object_destroy(object) == CUDA_ERROR_INVALID_VALUE);
   CHECK(gpu.api.surf_object_destroy(object) == CUDA_SUCCESS);
 }
+
+TEST_CASE("a graph copies to an array, and does not give the parameters of that copy") {
+  EmulatedContext gpu;
+  const CUarray array = make(gpu, array_of(4, 2));
+  Floats host = counting(8);
+  const CUDA_MEMCPY3D copy = box_of(array, host.data(), true, 4, 2, 1);
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  REQUIRE(gpu.api.graph_create(&graph, 0) == CUDA_SUCCESS);
+  REQUIRE(gpu.api.graph_add_memcpy_node(&node, graph, nullptr, 0, &copy, gpu.context) ==
+          CUDA_SUCCESS);
+  CUDA_MEMCPY3D found{};
+  CHECK(gpu.api.graph_memcpy_node_get_params(node, &found) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK_THAT(gpu.log(), Contains("the node copies from or to a CUDA array"));
+  CUgraphExec exec = nullptr;
+  REQUIRE(gpu.api.graph_instantiate_with_flags(&exec, graph, 0) == CUDA_SUCCESS);
+  REQUIRE(gpu.api.graph_launch(exec, nullptr) == CUDA_SUCCESS);
+  Floats back(8);
+  const CUDA_MEMCPY3D read = box_of(array, back.data(), false, 4, 2, 1);
+  CHECK(gpu.api.memcpy_3d(&read) == CUDA_SUCCESS);
+  CHECK(back == host);
+}

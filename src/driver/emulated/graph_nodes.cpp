@@ -115,8 +115,15 @@ CUresult operation_of(const CUDA_HOST_NODE_PARAMS* params, HostCall& call) {
 
 namespace entries {
 
-CUresult graph_memcpy_node_get_params(CUgraphNode node, CUDA_MEMCPY3D* copy_params) {
-  return get_params<Copy>(node, copy_params);
+CUresult graph_memcpy_node_get_params(CUgraphNode handle, CUDA_MEMCPY3D* copy_params) {
+  const CUresult with_array = with_node(handle, [](const CUgraphNode_st& node) -> CUresult {
+    const auto* const copy = std::get_if<Copy>(&node.operation);
+    if (copy == nullptr || (!copy->from.in_array && !copy->to.in_array)) return CUDA_SUCCESS;
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "cuGraphMemcpyNodeGetParams: the node copies from or to a CUDA array, which the "
+                  "emulated driver keeps as addresses; keep the parameters that made the node");
+  });
+  return with_array != CUDA_SUCCESS ? with_array : get_params<Copy>(handle, copy_params);
 }
 CUresult graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D* copy_params) {
   return set_params<Copy>("cuGraphMemcpyNodeSetParams", node, copy_params);
