@@ -210,6 +210,17 @@ CUresult added(CUresult result, const CUgraphNode* node,
   });
 }
 
+Work fill_work(const CUDA_MEMSET_NODE_PARAMS& fill) {
+  const std::uint64_t width = fill.width * fill.elementSize;
+  FillStep step;
+  step.to = {fill.dst, width, fill.height, 1, fill.height > 1 ? fill.pitch : width, fill.height};
+  step.value = fill.value;
+  step.element_bytes = fill.elementSize;
+  return FillWork{step};
+}
+
+Work host_work(const CUDA_HOST_NODE_PARAMS& host) { return HostWork{host.fn, host.userData}; }
+
 void replace_memory_nodes(Table& table) {
   table.graph_add_memcpy_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                    std::size_t count, const CUDA_MEMCPY3D* copy,
@@ -221,16 +232,29 @@ void replace_memory_nodes(Table& table) {
                                    std::size_t count, const CUDA_MEMSET_NODE_PARAMS* fill,
                                    CUcontext context) -> CUresult {
     return added(active()->base.graph_add_memset_node(node, graph, after, count, fill, context),
-                 node, [&](Recorder&) -> Work {
-                   const std::uint64_t width = fill->width * fill->elementSize;
-                   FillStep step;
-                   step.to = {
-                       fill->dst,   width, fill->height, 1, fill->height > 1 ? fill->pitch : width,
-                       fill->height};
-                   step.value = fill->value;
-                   step.element_bytes = fill->elementSize;
-                   return FillWork{step};
-                 });
+                 node, [&](Recorder&) { return fill_work(*fill); });
+  };
+}
+
+/// The parameters of a node were set: it does `work` from now on, in executables built later.
+CUresult set_later(CUresult result, CUgraphNode node, const std::function<Work(Recorder&)>& work) {
+  return added(result, &node, work);
+}
+
+void replace_parameters(Table& table) {
+  table.graph_memcpy_node_set_params = [](CUgraphNode node, const CUDA_MEMCPY3D* copy) -> CUresult {
+    return set_later(active()->base.graph_memcpy_node_set_params(node, copy), node,
+                     [&](Recorder& all) { return copy_work(all, *copy); });
+  };
+  table.graph_memset_node_set_params = [](CUgraphNode node,
+                                          const CUDA_MEMSET_NODE_PARAMS* fill) -> CUresult {
+    return set_later(active()->base.graph_memset_node_set_params(node, fill), node,
+                     [&](Recorder&) { return fill_work(*fill); });
+  };
+  table.graph_host_node_set_params = [](CUgraphNode node,
+                                        const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
+    return set_later(active()->base.graph_host_node_set_params(node, host), node,
+                     [&](Recorder&) { return host_work(*host); });
   };
 }
 
@@ -244,9 +268,7 @@ void replace_other_nodes(Table& table) {
   table.graph_add_host_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                  std::size_t count, const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
     return added(active()->base.graph_add_host_node(node, graph, after, count, host), node,
-                 [&](Recorder&) {
-                   return HostWork{host->fn, host->userData};
-                 });
+                 [&](Recorder&) { return host_work(*host); });
   };
   table.graph_add_child_graph_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                         std::size_t count, CUgraph child) -> CUresult {
@@ -288,6 +310,27 @@ CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph gr
   });
 }
 
+/// The parameters of a node of an executable were set.
+CUresult set_in_executable(CUresult result, CUgraphExec executable, CUgraphNode node,
+                           const std::function<Work(Recorder&, const Work&)>& work) {
+  return entry([&]() -> CUresult {
+    // Without the lock: a call from a host function, which is refused, must not wait for it.
+    if (result != CUDA_SUCCESS) return result;
+    Recorder& all = *active();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.graphs.find(executable);
+    if (found == all.graphs.end()) return result;
+    RecordedGraph& graph = found->second;
+    for (RecordedGraph::Node& one : graph.nodes) {
+      if (one.node == node) one.work = work(all, one.work);
+    }
+    graph.known = std::ranges::none_of(graph.nodes, [](const RecordedGraph::Node& one) {
+      return std::holds_alternative<std::monostate>(one.work);
+    });
+    return result;
+  });
+}
+
 void replace_executables(Table& table) {
   table.graph_instantiate_with_flags = [](CUgraphExec* executable, CUgraph graph,
                                           unsigned long long flags) -> CUresult {
@@ -318,19 +361,30 @@ void replace_executables(Table& table) {
   };
   table.graph_exec_kernel_node_set_params = [](CUgraphExec executable, CUgraphNode node,
                                                const CUDA_KERNEL_NODE_PARAMS* params) -> CUresult {
-    return entry([&]() -> CUresult {
-      Recorder& all = *active();
-      const CUresult result = all.base.graph_exec_kernel_node_set_params(executable, node, params);
-      // Without the lock: a call from a host function, which is refused, must not wait for it.
-      if (result != CUDA_SUCCESS) return result;
-      const std::lock_guard lock(all.mutex);
-      const auto found = all.graphs.find(executable);
-      if (found == all.graphs.end()) return result;
-      for (RecordedGraph::Node& one : found->second.nodes) {
-        if (one.node == node) one.work = node_work(all, *params, one.work);
-      }
-      return result;
-    });
+    return set_in_executable(
+        active()->base.graph_exec_kernel_node_set_params(executable, node, params), executable,
+        node, [&](Recorder& all, const Work& known) { return node_work(all, *params, known); });
+  };
+  if (table.graph_exec_memcpy_node_set_params == nullptr) return;
+  table.graph_exec_memcpy_node_set_params = [](CUgraphExec executable, CUgraphNode node,
+                                               const CUDA_MEMCPY3D* copy,
+                                               CUcontext context) -> CUresult {
+    return set_in_executable(
+        active()->base.graph_exec_memcpy_node_set_params(executable, node, copy, context),
+        executable, node, [&](Recorder& all, const Work&) { return copy_work(all, *copy); });
+  };
+  table.graph_exec_memset_node_set_params = [](CUgraphExec executable, CUgraphNode node,
+                                               const CUDA_MEMSET_NODE_PARAMS* fill,
+                                               CUcontext context) -> CUresult {
+    return set_in_executable(
+        active()->base.graph_exec_memset_node_set_params(executable, node, fill, context),
+        executable, node, [&](Recorder&, const Work&) { return fill_work(*fill); });
+  };
+  table.graph_exec_host_node_set_params = [](CUgraphExec executable, CUgraphNode node,
+                                             const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
+    return set_in_executable(active()->base.graph_exec_host_node_set_params(executable, node, host),
+                             executable, node,
+                             [&](Recorder&, const Work&) { return host_work(*host); });
   };
 }
 
@@ -372,6 +426,7 @@ void captured(Recorder& all, CUstream stream, Work work) {
 void replace_graphs(Table& table) {
   replace_captures(table);
   if (table.graph_add_memcpy_node != nullptr) replace_memory_nodes(table);
+  if (table.graph_memcpy_node_set_params != nullptr) replace_parameters(table);
   if (table.graph_add_host_node != nullptr) replace_other_nodes(table);
   if (table.graph_get_edges != nullptr) replace_executables(table);
   if (table.graph_clone != nullptr) {

@@ -15,7 +15,8 @@ bool is_host_visible(StepMemory memory) {
 /// Notes an allocation that succeeded.
 CUresult note_allocation(const CallScope& scope, CUresult result, const CUdeviceptr* address,
                          std::uint64_t bytes, StepMemory memory) {
-  if (result != CUDA_SUCCESS) return result;
+  // What a captured stream allocates exists while its graph runs, whose nodes are not recorded.
+  if (result != CUDA_SUCCESS || scope.captured()) return result;
   // Stream-ordered memory exists when the stream is there.
   if (scope.records()) (void)scope.wait();
   if (scope.records()) {
@@ -33,7 +34,7 @@ CUresult free_memory(CUdeviceptr address, CUstream stream, Free&& call) {
   return entry([&]() -> CUresult {
     const CallScope scope(stream);
     const CUresult result = call();
-    if (result != CUDA_SUCCESS || scope.recorder().sink.ended()) return result;
+    if (result != CUDA_SUCCESS || scope.captured() || scope.recorder().sink.ended()) return result;
     std::unique_lock<std::mutex> lock;
     if (!scope.records()) lock = std::unique_lock(scope.recorder().mutex);
     freed(scope.recorder(), address);

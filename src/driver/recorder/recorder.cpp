@@ -208,6 +208,7 @@ Table recording_table(const Table& base, StepSink& sink, bool sees_all_calls) {
   replace_modules(table);
   replace_launches(table);
   replace_graphs(table);
+  replace_unrecorded(table);
   return table;
 }
 

@@ -216,6 +216,7 @@ void replace_copies(Table& table);
 void replace_modules(Table& table);
 void replace_launches(Table& table);
 void replace_graphs(Table& table);
+void replace_unrecorded(Table& table);
 
 /// The table that records into `sink`. `base` and `sink` must live until the process ends. Once in
 /// a process: a second call replaces the recorder; for tests. `sees_all_calls`: the program has no

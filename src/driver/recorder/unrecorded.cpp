@@ -1,0 +1,45 @@
+// src/driver/recorder/unrecorded.cpp - calls whose effect is recorded as if the host had it
+#include "driver/recorder/recorder.hpp"
+
+namespace ptxgen::inline v0::driver::recorder {
+namespace {
+
+constexpr char kArrays[] =
+    "CUDA arrays and texture objects are not recorded: a launch that uses them replays otherwise";
+constexpr char kVirtual[] = "virtual memory (cuMemMap) is not recorded";
+constexpr char kBatch[] =
+    "a batch of copies is not recorded: what it changes is recorded as if the host wrote it";
+
+/// The same call of the recorded table, with a note; what it changes is found later.
+template <auto Member, const char* Text, class... Parameters>
+CUresult noted(Parameters... parameters) {
+  return entry([&]() -> CUresult {
+    Recorder& all = *active();
+    const CUresult result = (all.base.*Member)(parameters...);
+    // Without the lock: a call from a host function, which is refused, must not wait for it.
+    if (result != CUDA_SUCCESS || all.sink.ended()) return result;
+    const std::lock_guard lock(all.mutex);
+    all.suspect = true;
+    all.note(Text);
+    return result;
+  });
+}
+
+template <auto Member, const char* Text, class... Parameters>
+void replace(CUresult (*&function)(Parameters...)) {
+  if (function != nullptr) function = &noted<Member, Text, Parameters...>;
+}
+
+}  // namespace
+
+void replace_unrecorded(Table& table) {
+  replace<&Table::array_create, kArrays>(table.array_create);
+  replace<&Table::array_3d_create, kArrays>(table.array_3d_create);
+  replace<&Table::tex_object_create, kArrays>(table.tex_object_create);
+  replace<&Table::memcpy_array_to_device, kArrays>(table.memcpy_array_to_device);
+  replace<&Table::mem_map, kVirtual>(table.mem_map);
+  replace<&Table::memcpy_batch_async, kBatch>(table.memcpy_batch_async);
+  replace<&Table::memcpy_3d_batch_async, kBatch>(table.memcpy_3d_batch_async);
+}
+
+}  // namespace ptxgen::inline v0::driver::recorder
