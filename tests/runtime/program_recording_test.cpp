@@ -411,6 +411,78 @@ TEST_CASE("a graph is recorded as its launches") {
   CHECK(replayed_program(recording).same);
 }
 
+TEST_CASE("parameters of nodes that are set later are those that are recorded") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  const CUdeviceptr data = program.allocate(64);
+  CUDA_MEMSET_NODE_PARAMS fill{data, 64, 1, 4, 16, 1};
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUcontext context = nullptr;
+  REQUIRE_OK(driver.ctx_get_current(&context));
+  REQUIRE_OK(driver.graph_create(&graph, 0));
+  REQUIRE_OK(driver.graph_add_memset_node(&node, graph, nullptr, 0, &fill, context));
+  fill.value = 2;
+  REQUIRE_OK(driver.graph_memset_node_set_params(node, &fill));
+  CUgraphExec executable = nullptr;
+  REQUIRE_OK(driver.graph_instantiate_with_flags(&executable, graph, 0));
+  REQUIRE_OK(driver.graph_launch(executable, nullptr));
+  CHECK(program.read(data, 16) == std::vector<std::uint32_t>(16, 2));
+  fill.value = 3;
+  REQUIRE_OK(driver.graph_exec_memset_node_set_params(executable, node, &fill, context));
+  REQUIRE_OK(driver.graph_launch(executable, nullptr));
+  CHECK(program.read(data, 16) == std::vector<std::uint32_t>(16, 3));
+  const Recording recording = program.finish();
+  CHECK(recording.notes.empty());
+  CHECK(count_of<FillStep>(recording) == 2);
+  CHECK(replayed_program(recording).same);
+}
+
+TEST_CASE("arrays, virtual memory, memory of graphs and batches are said not to be recorded") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  const CUdeviceptr data = program.allocate(64);
+  const CUDA_ARRAY_DESCRIPTOR floats{4, 1, CU_AD_FORMAT_FLOAT, 1};
+  CUarray array = nullptr;
+  REQUIRE_OK(driver.array_create(&array, &floats));
+  std::vector<std::uint32_t> values = counted(16);
+  CUdeviceptr to = data, from = reinterpret_cast<std::uintptr_t>(values.data());
+  std::size_t bytes = 64, first = 0;
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  CUstream stream = nullptr;
+  REQUIRE_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
+  REQUIRE_OK(driver.memcpy_batch_async(&to, &from, &bytes, 1, &attributes, &first, 1, stream));
+  REQUIRE_OK(driver.stream_synchronize(stream));
+  REQUIRE_OK(driver.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CUdeviceptr of_graph = 0;
+  REQUIRE_OK(driver.mem_alloc_async(&of_graph, 64, stream));
+  REQUIRE_OK(driver.memset_d32_async(of_graph, 1, 16, stream));
+  program.scale(of_graph, 5, 16, stream);
+  REQUIRE_OK(driver.memcpy_within_device_async(data, of_graph, 16, stream));
+  REQUIRE_OK(driver.mem_free_async(of_graph, stream));
+  CUgraph graph = nullptr;
+  REQUIRE_OK(driver.stream_end_capture(stream, &graph));
+  CUgraphExec executable = nullptr;
+  REQUIRE_OK(driver.graph_instantiate_with_flags(&executable, graph, 0));
+  REQUIRE_OK(driver.graph_launch(executable, stream));
+  REQUIRE_OK(driver.stream_synchronize(stream));
+  program.scale(data, 1);
+  CHECK(program.read(data, 16)[0] == 8 * 3 + 1);
+  CHECK(program.read(data, 16)[15] == 15 * 3 + 1);
+  const Recording recording = program.finish();
+  const auto said = [&](const std::string& text) {
+    return std::ranges::any_of(recording.notes, [&](const std::string& note) {
+      return note.find(text) != std::string::npos;
+    });
+  };
+  CHECK(said("CUDA arrays and texture objects are not recorded"));
+  CHECK(said("a batch of copies is not recorded"));
+  CHECK(said("a graph with a node that is not recorded"));
+  CHECK(replayed_program(recording).same);
+}
+
 TEST_CASE("calls from host functions are refused, and do not wait for the recorder") {
   RecordedProgram program;
   program.load();
