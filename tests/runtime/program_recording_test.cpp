@@ -472,14 +472,14 @@ TEST_CASE("arrays, virtual memory, memory of graphs and batches are said not to 
   CHECK(program.read(data, 16)[0] == 8 * 3 + 1);
   CHECK(program.read(data, 16)[15] == 15 * 3 + 1);
   const Recording recording = program.finish();
-  const auto said = [&](const std::string& text) {
+  const auto has_note = [&](const std::string& text) {
     return std::ranges::any_of(recording.notes, [&](const std::string& note) {
       return note.find(text) != std::string::npos;
     });
   };
-  CHECK(said("CUDA arrays and texture objects are not recorded"));
-  CHECK(said("a batch of copies is not recorded"));
-  CHECK(said("a graph with a node that is not recorded"));
+  CHECK(has_note("CUDA arrays and texture objects are not recorded"));
+  CHECK(has_note("a batch of copies is not recorded"));
+  CHECK(has_note("a graph with a node that is not recorded"));
   CHECK(replayed_program(recording).same);
 }
 

@@ -1,4 +1,4 @@
-// src/driver/recorder/unrecorded.cpp - calls whose effect is recorded as if the host had it
+// src/driver/recorder/unrecorded.cpp - calls of which only the effect is recorded
 #include "driver/recorder/recorder.hpp"
 
 namespace ptxgen::inline v0::driver::recorder {
