@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "ptxgen/ptx/printer.hpp"
 
@@ -106,9 +107,11 @@ class Collector {
     for (const auto& [mnemonic, executions] : opcodes) {
       all_.opcodes.push_back({std::string(mnemonic), executions});
     }
+    // A launch of a model has its peak memory here: nothing grows, and lines are there once.
+    all_.lines.reserve(executed_lines());
     for (std::size_t f = 0; f < lines_.size(); ++f) {
       const ptx::Function& function = image_.module.functions[f];
-      for (Line& line : lines_[f]) {
+      for (Line& line : std::exchange(lines_[f], {})) {
         if (line.statement == nullptr) continue;
         line.counters.line = line.statement->line;
         line.counters.opcode = opcode_of(image_.module, function, *line.statement);
@@ -125,6 +128,15 @@ class Collector {
     const ptx::Instruction* statement = nullptr;  ///< null: not executed, and no access
     LineCounters counters;
   };
+
+  [[nodiscard]] std::size_t executed_lines() const {
+    std::size_t count = 0;
+    for (const std::vector<Line>& lines : lines_) {
+      count += static_cast<std::size_t>(
+          std::ranges::count_if(lines, [](const Line& line) { return line.statement != nullptr; }));
+    }
+    return count;
+  }
 
   /// By statement.
   std::vector<Line>& lines_of(const ptx::Function& function) {
