@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "emulator/memory/steps.hpp"
@@ -45,17 +46,6 @@ std::vector<emulator::HotAccess> hot_accesses() {
   return all;
 }
 
-/// The handler that runs any row lane by lane: what rows without a vector handler get.
-Handler lane_by_lane() {
-  emulator::LaneDetail popc;
-  popc.op.op = ptx::Op::popc;
-  popc.op.type = ptx::Type::b32;
-  popc.sources.resize(1);
-  popc.results.resize(1);
-  emulator::Step step;
-  return emulator::choose_lane_handler(popc, step);
-}
-
 /// For each whole-warp handler that decoding may have chosen, the one to take instead.
 std::map<Handler, Handler> replacements(Handlers wanted) {
   std::map<Handler, Handler> found;
@@ -65,23 +55,23 @@ std::map<Handler, Handler> replacements(Handlers wanted) {
   const bool slow = wanted == Handlers::LaneByLane;
   const emulator::IsaHandlers& from = emulator::handlers(emulator::best_isa());
   const emulator::IsaHandlers& to = emulator::handlers(isa_of(wanted));
-  const Handler generic = lane_by_lane();
+  for (const emulator::HotAccess& access : hot_accesses()) {
+    add(from.memory(access),
+        slow ? (access.store ? &emulator::run_store : &emulator::run_load) : to.memory(access));
+  }
+  if (slow) return found;  // other rows were decoded so
   for (unsigned i = 0; i < static_cast<unsigned>(emulator::Alu::None); ++i) {
     const auto id = static_cast<emulator::Alu>(i);
-    add(from.alu(id), slow ? generic : to.alu(id));
+    add(from.alu(id), to.alu(id));
   }
   for (unsigned c = 0; c <= static_cast<unsigned>(emulator::Compare::GeU); ++c) {
     for (unsigned t = 0; t <= static_cast<unsigned>(emulator::CompareType::F32); ++t) {
       const auto comparison = static_cast<emulator::Compare>(c);
       const auto type = static_cast<emulator::CompareType>(t);
-      add(from.compare(comparison, type), slow ? generic : to.compare(comparison, type));
+      add(from.compare(comparison, type), to.compare(comparison, type));
     }
   }
-  for (const unsigned bytes : {4u, 8u}) add(from.select(bytes), slow ? generic : to.select(bytes));
-  for (const emulator::HotAccess& access : hot_accesses()) {
-    add(from.memory(access),
-        slow ? (access.store ? &emulator::run_store : &emulator::run_load) : to.memory(access));
-  }
+  for (const unsigned bytes : {4u, 8u}) add(from.select(bytes), to.select(bytes));
   return found;
 }
 
@@ -103,10 +93,16 @@ const char* name(Handlers handlers) {
 }
 
 KernelRunner::KernelRunner(const RandomKernel& kernel, Handlers handlers)
-    : kernel_(kernel),
-      device_(emulator::gpu_named("sm_80")),
-      program_(emulator::Program::load(device_, kernel.ptx, "random.ptx")) {
+    : kernel_(kernel), device_(emulator::gpu_named("sm_80")), program_(load(handlers)) {
   if (handlers != Handlers::Chosen) use(handlers);
+}
+
+emulator::Program KernelRunner::load(Handlers handlers) {
+  std::optional<emulator::LaneByLane> slow;
+  if (handlers == Handlers::LaneByLane) slow.emplace();
+  emulator::Program program = emulator::Program::load(device_, kernel_.ptx, "random.ptx");
+  if (slow) replaced_ += slow->rows;
+  return program;
 }
 
 void KernelRunner::use(Handlers handlers) {

@@ -36,12 +36,13 @@ class KernelRunner {
   [[nodiscard]] std::size_t replaced() const noexcept { return replaced_; }
 
  private:
+  [[nodiscard]] emulator::Program load(Handlers handlers);
   void use(Handlers handlers);
 
   const RandomKernel& kernel_;
+  std::size_t replaced_ = 0;
   emulator::Device device_;
   emulator::Program program_;
-  std::size_t replaced_ = 0;
 };
 
 }  // namespace ptxgen::test

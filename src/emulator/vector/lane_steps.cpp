@@ -104,8 +104,19 @@ void run_matrix(Context& context, const Step& step) {
 
 }  // namespace
 
+namespace {
+thread_local LaneByLane* lane_by_lane = nullptr;
+}
+
+LaneByLane::LaneByLane() noexcept { lane_by_lane = this; }
+LaneByLane::~LaneByLane() { lane_by_lane = nullptr; }
+
 Handler choose_lane_handler(const LaneDetail& detail, Step& step) {
   if (detail.matrix != nullptr) return &run_matrix;
+  if (lane_by_lane != nullptr) {
+    ++lane_by_lane->rows;
+    return &run_lane_by_lane;
+  }
   if (unpacks_halves(detail, step)) return &unpack_halves;
   if (const Handler vector = vector_handler(detail, step)) return vector;
   return &run_lane_by_lane;

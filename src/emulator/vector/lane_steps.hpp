@@ -15,6 +15,15 @@ inline constexpr std::size_t kMaxLaneWords = 48;
 /// The handler of a decoded lane-wise row: a vector handler, whose operands are in `step`, or one
 /// that calls the LaneFunction lane by lane.
 [[nodiscard]] Handler choose_lane_handler(const LaneDetail& detail, Step& step);
+/// While it exists, programs that its thread loads run all rows lane by lane, but those of
+/// matrices; for tests of the vector handlers. One at a time in a thread.
+struct LaneByLane {
+  LaneByLane() noexcept;
+  ~LaneByLane();
+  LaneByLane(const LaneByLane&) = delete;
+  LaneByLane& operator=(const LaneByLane&) = delete;
+  std::size_t rows = 0;
+};
 /// Whether it runs Code::lanes[step.detail].
 [[nodiscard]] bool reads_lane_detail(Handler run) noexcept;
 

@@ -169,7 +169,7 @@ for name, symbol in (b"cuMemAlloc", "cuMemAlloc_v2"), (b"cuStreamQuery", "cuStre
     own = ctypes.cast(getattr(cuda, symbol), ctypes.c_void_p).value == entry.value
     print(result, "own" if own else "real")
 table, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(16)
-print(cuda.cuArrayCreate_v2(None), cuda.cuGetExportTable(ctypes.byref(table), uuid))
+print(cuda.cuMipmappedArrayCreate(None), cuda.cuGetExportTable(ctypes.byref(table), uuid))
 """
 
 
@@ -205,7 +205,7 @@ def part_record():
     done = run(sys.executable, "-c", FORWARDED, PTXGEN_RECORD=str(work / "%p.json"), **through)
     print(done.stdout, end="")
     check(done.stdout == "0 own\n0 real\n801 801\n", done.stdout + done.stderr)
-    check("cuArrayCreate_v2: the emulated driver has no such function" in done.stderr, done.stderr)
+    check("cuMipmappedArrayCreate: the emulated driver has no such function" in done.stderr, done.stderr)
     nowhere = run(sys.executable, "-c", "import ctypes; "
                   "print(ctypes.CDLL('libcuda.so.1').cuInit(0))", LD_LIBRARY_PATH=options.shim,
                   PTXGEN_LIBCUDA_PATH="/nowhere/libcuda.so.1", PTXGEN_RECORD=str(work / "no.json"))
