@@ -370,4 +370,36 @@ const std::vector<std::byte>* find_content(const Recording& recording,
   return found != recording.contents.end() && found->first == hash ? &found->second : nullptr;
 }
 
+namespace {
+
+unsigned digit_of(char digit) {
+  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
+  throw Error(Stage::Io, "bad-recording", format_text("'{}' is no hexadecimal digit", digit));
+}
+
+}  // namespace
+
+std::string hex_of(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+std::vector<std::byte> bytes_of_hex(std::string_view text) {
+  if (text.size() % 2 != 0) {
+    throw Error(Stage::Io, "bad-recording", "an odd number of hexadecimal digits");
+  }
+  std::vector<std::byte> bytes(text.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
+  }
+  return bytes;
+}
+
 }  // namespace ptxgen::inline v0

@@ -13,12 +13,6 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "ptxgen recording 1";
 
-unsigned digit_of(char digit) {
-  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
-  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
-  throw Error(Stage::Io, "bad-recording", format_text("'{}' is no hexadecimal digit", digit));
-}
-
 std::vector<std::byte> bytes_of(const json& value) {
   return bytes_of_hex(value.get_ref<const std::string&>());
 }
@@ -146,28 +140,6 @@ Recording recording_in(const json& document) {
 }
 
 }  // namespace
-
-std::string hex_of(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
-
-std::vector<std::byte> bytes_of_hex(std::string_view text) {
-  if (text.size() % 2 != 0) {
-    throw Error(Stage::Io, "bad-recording", "an odd number of hexadecimal digits");
-  }
-  std::vector<std::byte> bytes(text.size() / 2);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
-  }
-  return bytes;
-}
 
 std::string to_json(const Recording& recording) {
   if (recording.is_program()) return program_text(recording);
