@@ -1,5 +1,6 @@
 // src/emulator/memory/texture.cpp - texture fetches, surface accesses, queries of both
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -250,7 +251,7 @@ class Fetch {
   void filter() {
     double sums[kLanes][kChannels] = {};
     const unsigned corners = 1u << issue_.texture.dimensions;
-    const double unit = 1.0 / (std::uint64_t{1} << (8 * issue_.texture.dimensions));
+    const double unit = std::ldexp(1.0, -8 * static_cast<int>(issue_.texture.dimensions));
     for (unsigned corner = 0; corner < corners; ++corner) {
       std::uint32_t mask = 0;
       for_each_lane(lanes_, [&](unsigned lane) {
