@@ -308,8 +308,10 @@ TEST_CASE("texture: channels, layers, borders, levels and gradients") {
   const char* const kForms[] = {
       "tex.a2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2, %r3, %r3}];",
       "tex.level.a2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2, %r3, %r3}], %r4;",
-      "tex.grad.a2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2, %r3, %r3}], {%r4, %r4}, "
-      "{%r5, %r5};"};
+      // One text; the parentheses say so to clang.
+      ("tex.grad.a2d.v4.f32.f32 {%r11, %r12, %r13, %r14}, [%rd1, {%r1, %r2, %r3, %r3}], {%r4, "
+       "%r4}, "
+       "{%r5, %r5};")};
   for (const char* form : kForms) {
     at[0] = 1;
     CHECK(images.clean(form, texture, {at})[0] ==

@@ -423,7 +423,7 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE && gpu_of(location->id) == nullptr) {
       return CUDA_ERROR_INVALID_DEVICE;
     }
-    *flags = own ? access : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = static_cast<unsigned long long>(own ? access : CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return CUDA_SUCCESS;
   });
 }

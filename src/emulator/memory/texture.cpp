@@ -1,8 +1,8 @@
 // src/emulator/memory/texture.cpp - texture fetches, surface accesses, queries of both
 #include <algorithm>
-#include <cmath>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "emulator/memory/access.hpp"

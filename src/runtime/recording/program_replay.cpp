@@ -395,7 +395,10 @@ void ProgramRun::compare(const LaunchStep& step) {
   check(shadow_.look(false, changes), "cuMemcpyDtoH");
   std::vector<StepOutput> outputs;
   Divergence divergence;
-  for (const auto& [recorded, placed] : memory_) {
+  for (const auto& memory : memory_) {
+    // Lambdas do not take structured bindings (clang 14).
+    const auto recorded = memory.first;
+    const auto& placed = memory.second;
     const Region& region = *shadow_.find(placed.address);
     const auto found = std::ranges::find(changes, &region, &Change::region);
     const Change* const change = found == changes.end() ? nullptr : &*found;
