@@ -35,6 +35,9 @@ work = Path(options.work)
 work.mkdir(parents=True, exist_ok=True)
 
 RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture")
+# What they do beyond the recorder is said in the recording; their replay may differ.
+BEYOND_RECORDER = ("batch_copies", "graph_memory", "surface_write", "texture_3d", "texture_image",
+                   "texture_linear", "virtual_memory")
 SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
         "cooperative")
 # Programs of several files, and what else the compiler is told.
@@ -208,6 +211,8 @@ def record(name):
     run(options.ptxgen, "replay", recording, "--json", "-o", replay, PTXGEN_EMULATED_PTX="9.9")
     report = json.loads(replay.read_text())
     print(f"{name}: {report['frames']} launches, hash {report['hash']}")
+    if name in BEYOND_RECORDER:
+        return "" if any("not recorded" in note for note in report["notes"]) else f"has no note: {report}"
     if not report["same"] or report["hash"] != report["expected_hash"] or report["moved"]:
         return f"is not the same: {report}"
     launches = name not in ("device_query", "errors", "occupancy")
