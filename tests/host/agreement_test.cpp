@@ -136,7 +136,7 @@ TEST_CASE("falsification 81: the host agrees with the emulator, every kernel on 
                      << " results have the emulator's bits; at most " << worst
                      << " of the largest value away, error / bound " << share);
   }
-  CHECK(cases >= catalog().size());
+  CHECK(cases >= (test::full() ? 100 : catalog().size()));
 }
 
 TEST_CASE("falsification 83: kernels are right for every remainder of a vector, on every backend") {
