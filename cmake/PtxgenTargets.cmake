@@ -83,6 +83,7 @@ endfunction()
 function(ptxgen_unoptimized_test_sources target computes)
   if(NOT computes)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
+    ptxgen_relax_sanitizers(${target})
   endif()
 endfunction()
 

@@ -128,7 +128,6 @@ const ArmResult* best_candidate(const std::vector<ArmResult>& results, Metric me
 
 void tune(const Device& device, const TuneOptions& options, const Settings& settings,
           const std::function<void(TunedRecord)>& keep, const BenchProgress& progress) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   const Context context(device);
   LauncherOptions launching;

@@ -308,7 +308,7 @@ L:
 TEST_CASE("versions of hostile bodies") {
   // Ten thousand loops inside each other, each with a counter that lives outside.
   std::string text;
-  const unsigned depth = test::count(3000, 10000);
+  const auto depth = static_cast<unsigned>(test::count(3000, 10000));
   for (unsigned i = 0; i < depth; ++i)
     text += "L" + std::to_string(i) + ":\nadd.u32 %r1, %r1, 1;\n";
   for (unsigned i = depth; i-- > 0;) text += "@%p1 bra L" + std::to_string(i) + ";\n";

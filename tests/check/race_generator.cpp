@@ -10,8 +10,6 @@
 namespace ptxgen::test {
 namespace {
 
-constexpr std::uint32_t kWords = 1024;  // of shared memory, twice
-
 class Generator {
  public:
   explicit Generator(std::uint64_t number) : dice_(number * 0x9e3779b97f4a7c15u + 5) {}

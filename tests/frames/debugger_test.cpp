@@ -103,7 +103,7 @@ TEST_CASE("debugger: stops at lines, at barriers and at the end") {
 }
 
 TEST_CASE("debugger: back beyond what is kept runs the launch again, to the same state") {
-  for (const std::size_t history : {2, 8, 512}) {
+  for (const std::size_t history : {2u, 8u, 512u}) {
     INFO("history " << history);
     const std::vector<Stop> stops =
         stops_of({{Kind::Step, 60}, {Kind::Back, 50}, {Kind::Step, 50}, {Kind::Back}, {Kind::Back}},

@@ -59,7 +59,8 @@ struct Expected {
 
 TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, results agree") {
   const Problem problem = random_problem({260, 300}, 41);
-  const auto [k, n] = problem.shape;
+  const std::uint32_t k = problem.shape.k;
+  const std::uint32_t n = problem.shape.n;
   const LaunchGeometry coalesced = GemvCoalesced{k, n}.geometry();
   const Expected all[] = {
       {GemvChoice::Auto, "gemv", {}, {}},

@@ -115,29 +115,29 @@ TEST_CASE("falsification 86: the vectors offered are those that the system repor
 }
 
 TEST_CASE("falsification 87: switching backends in a sequence leaves no trace") {
-  constexpr std::uint32_t kCount = 1000;
+  constexpr std::uint32_t kElements = 1000;
   // Emulator and host have the memory of one context.
   const test::Place emulator("emulator");
   std::vector<std::unique_ptr<test::Place>> places;
   for (const std::string& name : test::backends()) {
     places.push_back(std::make_unique<test::Place>("host", name));
   }
-  const Buffer<f32> a(emulator.context, samples(kCount, 0.37f));
-  const Buffer<f32> b(emulator.context, samples(kCount, 0.11f));
+  const Buffer<f32> a(emulator.context, samples(kElements, 0.37f));
+  const Buffer<f32> b(emulator.context, samples(kElements, 0.11f));
   const auto sequence = [&](const auto& place_of_step) {
-    const Buffer<f32> sum(emulator.context, samples(kCount, 0));
+    const Buffer<f32> sum(emulator.context, samples(kElements, 0));
     for (std::size_t step = 0; step < 12; ++step) {
       const test::Place& place = place_of_step(step);
       if (step % 2 == 0) {
-        place.launcher.launch(ResidualAdd{.n = kCount}, {.out = sum, .a = sum, .b = a},
+        place.launcher.launch(ResidualAdd{.n = kElements}, {.out = sum, .a = sum, .b = a},
                               place.stream);
       } else {
-        place.launcher.launch(ElementwiseMul{.n = kCount}, {.out = sum, .a = sum, .b = b},
+        place.launcher.launch(ElementwiseMul{.n = kElements}, {.out = sum, .a = sum, .b = b},
                               place.stream);
       }
       place.stream.synchronize();
     }
-    std::vector<float> result(kCount);
+    std::vector<float> result(kElements);
     sum.read(result);
     return result;
   };
@@ -146,7 +146,7 @@ TEST_CASE("falsification 87: switching backends in a sequence leaves no trace") 
   const std::vector<float> mixed = sequence([&](std::size_t step) -> const test::Place& {
     return step % (places.size() + 1) == 0 ? emulator : *places[step % (places.size() + 1) - 1];
   });
-  CHECK(std::memcmp(expected.data(), mixed.data(), kCount * sizeof(float)) == 0);
+  CHECK(std::memcmp(expected.data(), mixed.data(), kElements * sizeof(float)) == 0);
   CHECK(emulator.device.findings().empty());
 }
 
