@@ -128,7 +128,8 @@ const ArmResult* best_candidate(const std::vector<ArmResult>& results, Metric me
 
 void tune(const Device& device, const TuneOptions& options, const Settings& settings,
           const std::function<void(TunedRecord)>& keep, const BenchProgress& progress) {
-  const Clock::time_point begin = Clock::now();
+  using std::chrono::steady_clock;
+  const steady_clock::time_point begin = steady_clock::now();
   const Context context(device);
   LauncherOptions launching;
   launching.settings = settings;
@@ -136,7 +137,7 @@ void tune(const Device& device, const TuneOptions& options, const Settings& sett
   const ArmMaker maker(context, launcher, settings);
   const Lead lead(context, maker, options.lead_bytes);
   for (std::size_t i = 0; i < options.problems.size(); ++i) {
-    const std::chrono::duration<double> passed = Clock::now() - begin;
+    const std::chrono::duration<double> passed = steady_clock::now() - begin;
     if (context.poisoned() || (options.seconds > 0 && passed.count() >= options.seconds)) return;
     if (progress) progress(i, options.problems.size(), to_text(options.problems[i]));
     keep(tune_problem(context, maker, lead, options.problems[i], options));

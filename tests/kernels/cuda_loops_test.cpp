@@ -57,10 +57,10 @@ std::string compiled(const std::string& name, bool with_ring) {
 /// C[m x n] = A[m x k] B[n x k]^T on the emulated device, under all checks.
 class Product {
  public:
-  Product(int m, int n, int k) : m_(m), n_(n), k_(k) {
+  Product(unsigned m, unsigned n, unsigned k) : m_(m), n_(n), k_(k) {
     Dice dice(seed());
-    const auto fill = [&](std::vector<std::uint16_t>& to, int rows) {
-      for (int i = 0; i < rows * k; ++i)
+    const auto fill = [&](std::vector<std::uint16_t>& to, unsigned rows) {
+      for (unsigned i = 0; i < rows * k; ++i)
         to.push_back(float_to_f16(static_cast<float>(dice.bits() % 2001) * 0.001f - 1));
     };
     fill(a_, m);
@@ -93,15 +93,16 @@ class Product {
     std::vector<float> c(size());
     REQUIRE(gpu_.api.memcpy_to_host(c.data(), c_at_, 4 * size()) == CUDA_SUCCESS);
     double worst = 0;
-    for (int i = 0; i < m_; ++i) {
-      for (int j = 0; j < n_; ++j) {
+    for (unsigned i = 0; i < m_; ++i) {
+      for (unsigned j = 0; j < n_; ++j) {
         double sum = 0, magnitude = 0;
-        for (int t = 0; t < k_; ++t) {
-          const double term = double{f16_to_float(a_[i * k_ + t])} * f16_to_float(b_[j * k_ + t]);
+        for (unsigned t = 0; t < k_; ++t) {
+          const double term = double{f16_to_float(a_[std::size_t{i} * k_ + t])} *
+                              f16_to_float(b_[std::size_t{j} * k_ + t]);
           sum += term;
           magnitude += std::abs(term);
         }
-        const double error = std::abs(double{c[static_cast<std::size_t>(i) * n_ + j]} - sum);
+        const double error = std::abs(double{c[std::size_t{i} * n_ + j]} - sum);
         // A value that is not a number counts as wrong.
         worst = std::max(worst, error == error ? error / (relative * magnitude) : HUGE_VAL);
       }
@@ -111,19 +112,16 @@ class Product {
   [[nodiscard]] const std::string& findings() const noexcept { return findings_; }
 
  private:
-  static unsigned blocks(int outputs, unsigned tile) {
-    return (static_cast<unsigned>(outputs) - 1) / tile + 1;
-  }
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(m_) * n_; }
+  static unsigned blocks(unsigned outputs, unsigned tile) { return (outputs - 1) / tile + 1; }
+  [[nodiscard]] std::size_t size() const { return std::size_t{m_} * n_; }
   CUdeviceptr uploaded(const std::vector<std::uint16_t>& values) {
     const CUdeviceptr at = gpu_.allocate(2 * values.size());
     REQUIRE(gpu_.api.memcpy_to_device(at, values.data(), 2 * values.size()) == CUDA_SUCCESS);
     return at;
   }
-  CUtensorMap map(CUdeviceptr at, int rows, unsigned box_rows) {
+  CUtensorMap map(CUdeviceptr at, unsigned rows, unsigned box_rows) {
     CUtensorMap map;
-    const std::uint64_t extents[] = {static_cast<std::uint64_t>(k_),
-                                     static_cast<std::uint64_t>(rows)};
+    const std::uint64_t extents[] = {k_, rows};
     const std::uint64_t strides[] = {2 * extents[0]};
     const std::uint32_t box[] = {kTerms, box_rows};
     constexpr std::uint32_t kEach[] = {1, 1};
@@ -150,7 +148,7 @@ class Product {
   }
 
   EmulatedContext gpu_;
-  int m_, n_, k_;
+  unsigned m_, n_, k_;
   std::vector<std::uint16_t> a_, b_;
   CUdeviceptr a_at_ = 0, b_at_ = 0, c_at_ = 0;
   std::string findings_;

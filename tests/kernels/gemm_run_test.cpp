@@ -164,14 +164,14 @@ TEST_CASE("gemm_tiled has no bank conflicts and no findings, and one result in e
 }
 
 TEST_CASE("a B in blocks is dequantised without bank conflicts and findings") {
-  constexpr ElementType kTypes[] = {ElementType::q4_0, ElementType::q4_k, ElementType::q5_0,
-                                    ElementType::q6_k, ElementType::q8_0, ElementType::q5_k,
-                                    ElementType::q4_1, ElementType::q5_1};
+  constexpr ElementType kBlocks[] = {ElementType::q4_0, ElementType::q4_k, ElementType::q5_0,
+                                     ElementType::q6_k, ElementType::q8_0, ElementType::q5_k,
+                                     ElementType::q4_1, ElementType::q5_1};
   std::size_t next = 0;
   const auto each_type = [&](const auto& run) {
     // Every day one format for each kernel and tile.
-    if (full()) std::ranges::for_each(kTypes, run);
-    if (!full()) run(kTypes[next++ % std::size(kTypes)]);
+    if (full()) std::ranges::for_each(kBlocks, run);
+    if (!full()) run(kBlocks[next++ % std::size(kBlocks)]);
   };
   for (const std::uint32_t tile : {16u, 32u, 64u, 128u}) {
     each_type([&](ElementType type) {

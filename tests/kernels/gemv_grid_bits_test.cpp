@@ -115,10 +115,10 @@ TEST_CASE("with chunks the bits do not depend on the number of blocks") {
   int compared = 0;
   for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
     for (unsigned variant = 0; variant < 24; ++variant) {
-      constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
+      constexpr ElementType kFloats[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
       constexpr std::uint32_t kChunks[] = {1, 2, 3, 5};
       const bool columns = variant % 2 == 0;
-      const ElementType type = kTypes[variant / 2 % 3];
+      const ElementType type = kFloats[variant / 2 % 3];
       GemvCase point = columns ? point_of(GemvLayout::T, type, 131, 264)
                                : point_of(GemvLayout::R, type, 2008, 5);
       GemvPlan& plan = point.plan;

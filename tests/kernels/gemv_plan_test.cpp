@@ -435,7 +435,7 @@ TEST_CASE("gemv plan: a division by a number that is known is a product, as far 
   const auto has = [](const std::string& where, const char* what) {
     return where.find(what) != std::string::npos;
   };
-  for (const std::uint64_t divisor : {3, 5, 6, 7, 96, 1000}) {
+  for (const std::uint64_t divisor : {3u, 5u, 6u, 7u, 96u, 1000u}) {
     CAPTURE(divisor);
     const std::string product = text(100'000, divisor);
     CHECK(has(product, "mul.hi.u32"));

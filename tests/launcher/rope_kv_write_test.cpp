@@ -258,36 +258,38 @@ TEST_CASE("a captured launch replays at the positions that are in memory then") 
 
 TEST_CASE("q, k and v are slices of one buffer from their products to the attention") {
   const test::Rig rig;
-  constexpr std::uint32_t kWidth = 48, kHeads = 4, kKvHeads = 2, kSize = 32, kSeq = 3;
+  constexpr std::uint32_t kWidth = 48, kHeads = 4, kKvHeads = 2, kHeadSize = 32, kSeq = 3;
   const GemvGroup product{.k = kWidth,
-                          .n0 = kHeads * kSize,
-                          .n1 = kKvHeads * kSize,
-                          .n2 = kKvHeads * kSize,
+                          .n0 = kHeads * kHeadSize,
+                          .n1 = kKvHeads * kHeadSize,
+                          .n2 = kKvHeads * kHeadSize,
                           .w0 = ElementType::f32,
                           .w1 = ElementType::f32,
                           .w2 = ElementType::f32};
   const Buffer<f32> x(rig.context, random_values(kWidth, 11));
-  const Buffer<f32> weights(rig.context, random_values(kWidth * 8 * kSize, 12));
+  const Buffer<f32> weights(rig.context, random_values(kWidth * 8 * kHeadSize, 12));
   const Buffer<u32> positions(rig.context, std::vector<std::uint32_t>{0});
   const Buffer<u32> lengths(rig.context, std::vector<std::uint32_t>{1});
-  RopeKvWrite rotation{.heads = kHeads, .kv_heads = kKvHeads, .head_size = kSize, .max_seq = kSeq};
+  RopeKvWrite rotation{
+      .heads = kHeads, .kv_heads = kKvHeads, .head_size = kHeadSize, .max_seq = kSeq};
   rotation.cache = ElementType::f32;
   const AttentionDecode attention{
-      .kv_heads = kKvHeads, .group = 2, .head_size = kSize, .max_seq = kSeq};
+      .kv_heads = kKvHeads, .group = 2, .head_size = kHeadSize, .max_seq = kSeq};
   const DeviceRange w(weights);
   const auto matrix = [&](std::uint32_t first, std::uint32_t heads) {
     const std::uint64_t row = 4 * kWidth;
-    return DeviceRange{w.address + first * kSize * row, heads * kSize * row, ptx::Type::f32};
+    return DeviceRange{w.address + first * kHeadSize * row, heads * kHeadSize * row,
+                       ptx::Type::f32};
   };
   // With `apart` elements between q, k and v.
   const auto attend = [&](std::uint64_t apart) {
-    const Buffer<f32> qkv(rig.context, std::vector<float>(8 * kSize + 2 * apart, -7.0f));
-    const Buffer<f32> k_cache(rig.context, std::vector<float>(kKvHeads * kSeq * kSize, 0.0f));
-    const Buffer<f32> v_cache(rig.context, std::vector<float>(kKvHeads * kSeq * kSize, 0.0f));
-    const Buffer<f32> out(rig.context, kHeads * kSize);
+    const Buffer<f32> qkv(rig.context, std::vector<float>(8 * kHeadSize + 2 * apart, -7.0f));
+    const Buffer<f32> k_cache(rig.context, std::vector<float>(kKvHeads * kSeq * kHeadSize, 0.0f));
+    const Buffer<f32> v_cache(rig.context, std::vector<float>(kKvHeads * kSeq * kHeadSize, 0.0f));
+    const Buffer<f32> out(rig.context, kHeads * kHeadSize);
     const DeviceRange all(qkv);
     const auto slice = [&](std::uint32_t head, std::uint64_t gaps, std::uint32_t heads) {
-      return DeviceRange{all.address + 4 * (head * kSize + gaps * apart), 4 * heads * kSize,
+      return DeviceRange{all.address + 4 * (head * kHeadSize + gaps * apart), 4 * heads * kHeadSize,
                          ptx::Type::f32};
     };
     const DeviceRange q = slice(0, 0, kHeads);
@@ -321,9 +323,9 @@ TEST_CASE("q, k and v are slices of one buffer from their products to the attent
   const auto [apart, padded] = attend(64);
   CHECK(together == apart);
   // Attention over one position gives its v.
-  for (std::uint32_t i = 0; i < kHeads * kSize; ++i) {
-    const std::uint32_t of_v = i / kSize / 2 * kSize + i % kSize;
-    CHECK(together[i] == Approx(buffer[(kHeads + kKvHeads) * kSize + of_v]));
+  for (std::uint32_t i = 0; i < kHeads * kHeadSize; ++i) {
+    const std::uint32_t of_v = i / kHeadSize / 2 * kHeadSize + i % kHeadSize;
+    CHECK(together[i] == Approx(buffer[(kHeads + kKvHeads) * kHeadSize + of_v]));
   }
   CHECK(rig.device.findings().empty());
 }

@@ -212,10 +212,10 @@ TEST_CASE("plans of this device, driver and version are found, others are not") 
   const std::string path = keep_tuned(folder.path(), records, files);
   const TunedPlans plans(rig.device, folder.path());
   CHECK(plans.size() == 1);
-  const auto found = plans.find(problem_of(10));
-  REQUIRE(found);
-  CHECK(found->plan == *records[0].plan);
-  CHECK(found->why == "tuned on " + here.device + ", 14.25 us");
+  const auto kept = plans.find(problem_of(10));
+  REQUIRE(kept);
+  CHECK(kept->plan == *records[0].plan);
+  CHECK(kept->why == "tuned on " + here.device + ", 14.25 us");
   CHECK(!plans.find(problem_of(10, GemvLayout::R)));
   for (const std::uint32_t k : {20u, 30u, 40u}) CHECK(!plans.find(problem_of(k)));
   CHECK(log.text().empty());
