@@ -97,13 +97,13 @@ for major in ("12", "13"):
         failed.append(f"{version} needs {sorted(strange)}")
     if "libcuda.so.1" not in needed_of_runtime:
         failed.append(f"{version} does not need libcuda.so.1")
-# What LD_PRELOAD brings into every process needs libc alone and hides no symbol of it.
+# What LD_PRELOAD brings into every process needs libc and libm alone and hides no symbol of them.
 preload = Path(options.standin) / "libptxgen_static_cudart.so"
 dynamic = tool("readelf", "-d", preload)
 if "INITFIRST" not in dynamic:
     failed.append(f"{preload.name} does not start before other libraries:\n{dynamic}")
 if strange := {name for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic)
-               if not re.fullmatch(r"lib(c|dl)\.so\.\d+|ld-linux.*", name)}:
+               if not re.fullmatch(r"lib(c|m|dl)\.so\.\d+|ld-linux.*", name)}:
     failed.append(f"{preload.name} needs {sorted(strange)}")
 if shown := tool("nm", "-D", "--defined-only", preload):
     failed.append(f"{preload.name} exports\n{shown[:2000]}")
