@@ -10,6 +10,7 @@
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/harness.hpp"
 #include "support/hash.hpp"
 #include "support/served_target.hpp"
 
@@ -50,6 +51,9 @@ std::map<std::string, std::vector<std::uint64_t>> variants(const KernelDescripti
   }
   return all;
 }
+
+// A sanitizer sees the code that writes them in one target of each.
+const bool kSampled = test::kSanitized && !test::full();
 
 bool rewrites() {
   const char* rewrite = std::getenv("PTXGEN_REWRITE_GOLDENS");
@@ -187,8 +191,9 @@ TEST_CASE("every kernel is its golden file") {
       const std::string_view hopper = test::served_target(entry, "sm_90").name;
       for (const std::string_view target : {std::string_view("sm_75"), std::string_view("sm_89"),
                                             hopper, std::string_view("sm_120")}) {
+        if (kSampled && target != hopper) continue;
         const std::string text = text_of(entry, target, values);
-        CHECK(text == text_of(entry, target, values));
+        if (!kSampled) CHECK(text == text_of(entry, target, values));
         const std::string file = name + "." + std::string(target);
         if (name == entry.name && target == hopper) {
           check_golden(file, text);
@@ -200,7 +205,7 @@ TEST_CASE("every kernel is its golden file") {
   }
   if (rewrites()) write_digests(digests);
   const Digests stored = read_digests();
-  CHECK(stored.size() == digests.size());
+  if (!kSampled) CHECK(stored.size() == digests.size());
   for (const auto& [name, digest] : digests) {
     INFO(name << " of " << kDigests);
     CHECK((stored.count(name) != 0 ? stored.at(name) : "missing") == digest);
@@ -219,9 +224,10 @@ TEST_CASE("each way to compute a GEMV is its golden file") {
 }
 
 TEST_CASE("every kernel for every target is read back equal and printed back the same") {
+  std::uint64_t pairs = 0;
   for (const KernelDescription& entry : catalog()) {
     for (const ptx::Target& target : ptx::targets()) {
-      if (!entry.serves(target)) continue;
+      if (!entry.serves(target) || !test::takes(pairs++, 1, 16)) continue;
       const std::string text = text_of(entry, target.name, entry.default_values());
       const ptx::Module module = ptx::parse(text);
       INFO(entry.name << " for " << target.name);
