@@ -177,31 +177,33 @@ void mma_tensor(const LaneOp& op, Words s, Results d) {
   product.depth = shape.k;
   u32 a[kMaxFloatDepth * kTensorRows];
   u32 b[kMaxColumns * kMaxFloatDepth];
+  // The places of lane 0; those of the others are beside it.
   for (unsigned r = 0; r < f.registers_of_a; ++r) {
+    const Place at = shape.place_in_a(f.per_register, 0, r);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const Place at = shape.place_in_a(f.per_register, lane, r);
+      const unsigned column = at.column + lane % 4 * f.per_register;
+      u32* const out = a + column * kTensorRows + at.row + lane / 4;
       const auto word = static_cast<u32>(s[r][lane]);
-      for (unsigned e = 0; e < f.per_register; ++e) {
-        a[(at.column + e) * kTensorRows + at.row] = word >> e * width & mask;
-      }
+      for (unsigned e = 0; e < f.per_register; ++e) out[e * kTensorRows] = word >> e * width & mask;
     }
   }
   for (unsigned r = 0; r < f.registers_of_b; ++r) {
+    const Place at = shape.place_in_b(f.per_register, 0, r);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const Place at = shape.place_in_b(f.per_register, lane, r);
+      const unsigned row = at.row + lane % 4 * f.per_register;
+      u32* const out = b + (at.column + lane / 4) * shape.k + row;
       const auto word = static_cast<u32>(s[f.first_b + r][lane]);
-      for (unsigned e = 0; e < f.per_register; ++e) {
-        b[at.column * shape.k + at.row + e] = word >> e * width & mask;
-      }
+      for (unsigned e = 0; e < f.per_register; ++e) out[e] = word >> e * width & mask;
     }
   }
   u32 sums[kMaxColumns * kTensorRows];
   const unsigned per_word = result == Type::f16 ? 2 : 1;
   const auto for_each_sum = [&](auto&& work) {
     for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+      const Place at = shape.place_in_c(0, i);
       for (unsigned lane = 0; lane < kLanes; ++lane) {
-        const Place at = shape.place_in_c(lane, i);
-        work(sums[at.column * kTensorRows + at.row], i / per_word, lane, i % per_word * 16);
+        const unsigned column = at.column + lane % 4 * 2;
+        work(sums[column * kTensorRows + at.row + lane / 4], i / per_word, lane, i % per_word * 16);
       }
     }
   };

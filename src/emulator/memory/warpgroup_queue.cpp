@@ -65,36 +65,42 @@ void from_registers(const Operation& operation, const Operation::Part& part, u32
 
 bool holds_pairs(const WarpgroupDetail& detail) { return detail.d_type == Type::f16; }
 
-std::size_t place_in_d(unsigned lane, unsigned index) {
-  return column_of_d(lane, index) * kWarpRows + row_of_d(lane, index);
+/// Element `index` of all lanes' d, in a warp's d as WarpgroupProduct::add takes it.
+template <class Work>
+void for_each_place(unsigned index, const Work& work) {
+  const unsigned column = column_of_d(0, index);
+  const unsigned row = row_of_d(0, index);
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    work(lane, (column + lane % 4 * 2) * kWarpRows + row + lane / 4);
+  }
 }
 
 void read_d(const Operation& operation, const Operation::Part& part, u32* d) {
   const WarpgroupDetail& detail = product_of(operation);
   const Context context = context_of_part(part);
   const unsigned elements = detail.columns / 2u;
+  const bool pairs = holds_pairs(detail);
   for (unsigned index = 0; index < elements; ++index) {
-    const unsigned word = holds_pairs(detail) ? index / 2 : index;
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      auto bits = static_cast<u32>(get_lane(context, operation.detail->data[word], lane));
-      if (holds_pairs(detail)) bits = bits >> index % 2 * 16 & 0xffff;
-      d[place_in_d(lane, index)] = bits;
-    }
+    const Slot& slot = operation.detail->data[pairs ? index / 2 : index];
+    const unsigned shift = pairs ? index % 2 * 16 : 0;
+    const u32 mask = pairs ? 0xffffu : ~0u;
+    for_each_place(index, [&](unsigned lane, unsigned place) {
+      d[place] = static_cast<u32>(get_lane(context, slot, lane)) >> shift & mask;
+    });
   }
 }
 
 void write_d(const Operation& operation, const Operation::Part& part, const u32* d) {
-  const WarpgroupDetail& detail = product_of(operation);
   const Context context = context_of_part(part);
-  const unsigned step = holds_pairs(detail) ? 2 : 1;
-  for (unsigned word = 0; word < operation.detail->data.size(); ++word) {
-    for_each_lane(part.lanes, [&](unsigned lane) {
-      u32 bits = 0;
-      for (unsigned e = 0; e < step; ++e) {
-        bits |= d[place_in_d(lane, word * step + e)] << e * 16;
-      }
-      set_lane(context, operation.detail->data[word], lane, bits);
-    });
+  const unsigned step = holds_pairs(product_of(operation)) ? 2 : 1;
+  for (unsigned i = 0; i < operation.detail->data.size(); ++i) {
+    u32 bits[kLanes] = {};
+    for (unsigned e = 0; e < step; ++e) {
+      for_each_place(i * step + e,
+                     [&](unsigned lane, unsigned place) { bits[lane] |= d[place] << e * 16; });
+    }
+    const Slot& slot = operation.detail->data[i];
+    for_each_lane(part.lanes, [&](unsigned lane) { set_lane(context, slot, lane, bits[lane]); });
   }
 }
 
