@@ -163,6 +163,7 @@ void mma_float(const LaneOp& op, Words s, Results d) {
 // LaneOp::extra of tensor-core sums: which GPUs add so, above the shape.
 constexpr u32 kTensorCore90 = u32{1} << 22;
 
+// Every shape of mma.sync of these types but m8n8k4 has kTensorRows rows.
 void mma_tensor(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);

@@ -259,7 +259,7 @@ void sums_as(const TensorSums& sums, u32* d, bool* not_finite) {
 
 }  // namespace
 
-extern const TensorLanes kTensorLanes = {&decode, &sums_as<false>, &sums_as<true>};
+const TensorLanes kTensorLanes = {&decode, &sums_as<false>, &sums_as<true>};
 
 }  // namespace ptxgen::inline v0::emulator::PTXGEN_ISA_NAMESPACE
 #undef PTXGEN_LANES

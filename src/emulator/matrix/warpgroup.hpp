@@ -72,11 +72,13 @@ struct DescriptorFault {
 
 /// Rows of a and d that a warp has.
 inline constexpr unsigned kWarpRows = kWarpgroupRows / kWarpgroupWarps;
+static_assert(kWarpRows == kTensorRows);
 
 /// The product of a wgmma, warp by warp. Rounds as `warpgroup_core`.
 class WarpgroupProduct {
  public:
   /// b: bits of element (k, column) are [column * depth + k]. Keeps references to both.
+  /// Elements that the instruction negates are negated in place, here and in `add`.
   WarpgroupProduct(const WarpgroupDetail& detail, std::span<std::uint32_t> b);
   /// a of a warp: element (row, k) is [k * kWarpRows + row]; d: element (row, column) is
   /// [column * kWarpRows + row], c before and d afterwards.
