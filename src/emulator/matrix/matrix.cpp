@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
 #include "emulator/matrix/half.hpp"
 #include "emulator/matrix/tensor_core.hpp"
+#include "emulator/matrix/tensor_product.hpp"
 #include "emulator/state/support_table.hpp"
 #include "support/numbers.hpp"
 
@@ -161,45 +163,63 @@ void mma_float(const LaneOp& op, Words s, Results d) {
 // LaneOp::extra of tensor-core sums: which GPUs add so, above the shape.
 constexpr u32 kTensorCore90 = u32{1} << 22;
 
+// Every shape of mma.sync of these types but m8n8k4 has kTensorRows rows.
 void mma_tensor(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
   const unsigned width = 32 / f.per_register;
+  const u32 mask = ~u32{0} >> (32 - width);
   const Type result = result_type(op);
-  const TensorCore core = tensor_core((op.extra & kTensorCore90) != 0 ? 90 : 80);
-  const auto element = [&](Type type, u64 word, unsigned e) {
-    return TensorElement::of(type, static_cast<u32>(word >> e * width) & (~u32{0} >> (32 - width)));
-  };
-  TensorElement a[kMaxRows][kMaxFloatDepth];
-  TensorElement b[kMaxColumns][kMaxFloatDepth];
+  TensorProduct product;
+  product.core = tensor_core((op.extra & kTensorCore90) != 0 ? 90 : 80);
+  product.a = op.type;
+  product.b = op.type2;
+  product.d = result;
+  product.depth = shape.k;
+  u32 a[kMaxFloatDepth * kTensorRows];
+  u32 b[kMaxColumns * kMaxFloatDepth];
+  // The places of lane 0; those of the others are beside it.
   for (unsigned r = 0; r < f.registers_of_a; ++r) {
+    const Place at = shape.place_in_a(f.per_register, 0, r);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const Place at = shape.place_in_a(f.per_register, lane, r);
-      for (unsigned e = 0; e < f.per_register; ++e)
-        a[at.row][at.column + e] = element(op.type, s[r][lane], e);
+      const unsigned column = at.column + lane % 4 * f.per_register;
+      u32* const out = a + column * kTensorRows + at.row + lane / 4;
+      const auto word = static_cast<u32>(s[r][lane]);
+      for (unsigned e = 0; e < f.per_register; ++e) out[e * kTensorRows] = word >> e * width & mask;
     }
   }
   for (unsigned r = 0; r < f.registers_of_b; ++r) {
+    const Place at = shape.place_in_b(f.per_register, 0, r);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const Place at = shape.place_in_b(f.per_register, lane, r);
-      for (unsigned e = 0; e < f.per_register; ++e) {
-        b[at.column][at.row + e] = element(op.type2, s[f.first_b + r][lane], e);
+      const unsigned row = at.row + lane % 4 * f.per_register;
+      u32* const out = b + (at.column + lane / 4) * shape.k + row;
+      const auto word = static_cast<u32>(s[f.first_b + r][lane]);
+      for (unsigned e = 0; e < f.per_register; ++e) out[e] = word >> e * width & mask;
+    }
+  }
+  u32 sums[kMaxColumns * kTensorRows];
+  const unsigned per_word = result == Type::f16 ? 2 : 1;
+  const auto for_each_sum = [&](auto&& work) {
+    for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+      const Place at = shape.place_in_c(0, i);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const unsigned column = at.column + lane % 4 * 2;
+        work(sums[column * kTensorRows + at.row + lane / 4], i / per_word, lane, i % per_word * 16);
       }
     }
-  }
-  const unsigned per_word = result == Type::f16 ? 2 : 1;
-  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const Place at = shape.place_in_c(lane, i);
-      const unsigned shift = i % per_word * 16;
-      const u64 c = s[f.first_c + i / per_word][lane] >> shift;
-      const u64 sum =
-          tensor_sum(core, op.type, result, {a[at.row], shape.k}, {b[at.column], shape.k},
-                     static_cast<u32>(result == Type::f16 ? c & 0xffff : c));
-      u64& word = d[i / per_word][lane];
-      word = shift == 0 ? sum : word | sum << shift;
-    }
-  }
+  };
+  for_each_sum([&](u32& sum, unsigned word, unsigned lane, unsigned shift) {
+    const auto c = static_cast<u32>(s[f.first_c + word][lane]);
+    sum = result == Type::f16 ? c >> shift & 0xffff : c;
+  });
+  std::int32_t storage_a[2 * std::size(a)];
+  std::int32_t storage_b[2 * std::size(b)];
+  multiply_add(product, decode_a(product, {a, shape.k * kTensorRows}, storage_a),
+               decode_b(product, {b, shape.n * shape.k}, storage_b), {sums, shape.n * kTensorRows});
+  for_each_sum([&](u32 sum, unsigned word, unsigned lane, unsigned shift) {
+    u64& to = d[word][lane];
+    to = shift == 0 ? sum : to | u64{sum} << shift;
+  });
 }
 
 /// m8n8k4 of f16: four products, each of eight lanes (0-3 and 16-19, 4-7 and 20-23, ...).

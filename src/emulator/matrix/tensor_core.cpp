@@ -68,11 +68,10 @@ std::uint32_t rounded(Type d, double value, int kept) noexcept {
 
 bool is_narrow(Type type) noexcept { return type == Type::e4m3 || type == Type::e5m2; }
 
-// One sum. All significands fit: 22 bits of a product, 24 of c, at most 25 fractional bits, 17
+// One sum. All significands fit: 22 bits of a product, 24 of c, at most 25 fractional bits, 33
 // terms.
-std::uint32_t one_sum(int fraction_bits, int kept, Type element, Type d,
-                      std::span<const TensorElement> a, std::span<const TensorElement> b,
-                      std::uint32_t c_bits) noexcept {
+std::uint32_t one_sum(const TensorRule& rule, Type d, std::span<const TensorElement> a,
+                      std::span<const TensorElement> b, std::uint32_t c_bits) noexcept {
   const TensorElement c = TensorElement::of(d, c_bits);
   double exact = c.value;
   int largest = c.exponent;
@@ -80,15 +79,16 @@ std::uint32_t one_sum(int fraction_bits, int kept, Type element, Type d,
     exact += a[i].value * b[i].value;
     largest = std::max(largest, a[i].exponent + b[i].exponent);
   }
-  if (!std::isfinite(exact)) return rounded(d, exact, kept);
-  const int product_bits = 2 * format_of(element).fraction_bits;
-  std::int64_t sum =
-      shifted(c.significand, fraction_bits - format_of(d).fraction_bits + c.exponent - largest);
+  if (!std::isfinite(exact)) return rounded(d, exact, rule.result_bits);
+  std::int64_t sum = shifted(
+      c.significand, rule.fraction_bits - format_of(d).fraction_bits + c.exponent - largest);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    sum += shifted(std::int64_t{a[i].significand} * b[i].significand,
-                   fraction_bits - product_bits + a[i].exponent + b[i].exponent - largest);
+    sum +=
+        shifted(std::int64_t{a[i].significand} * b[i].significand,
+                rule.fraction_bits - rule.product_bits + a[i].exponent + b[i].exponent - largest);
   }
-  return rounded(d, std::ldexp(static_cast<double>(sum), largest - fraction_bits), kept);
+  return rounded(d, std::ldexp(static_cast<double>(sum), largest - rule.fraction_bits),
+                 rule.result_bits);
 }
 
 }  // namespace
@@ -156,19 +156,22 @@ TensorElement TensorElement::of(Type type, std::uint32_t bits) noexcept {
   return element;
 }
 
+TensorRule tensor_rule(const TensorCore& core, Type element) noexcept {
+  const int product_bits = 2 * format_of(element).fraction_bits;
+  if (is_narrow(element)) {
+    return {core.fraction_bits_8, product_bits, core.result_bits_8, core.products_8};
+  }
+  return {core.fraction_bits, product_bits, kFloatFraction,
+          element == Type::tf32 ? core.products_32 : core.products_16};
+}
+
 std::uint32_t tensor_sum(const TensorCore& core, Type element, Type d,
                          std::span<const TensorElement> a, std::span<const TensorElement> b,
                          std::uint32_t c) noexcept {
-  const bool narrow = is_narrow(element);
-  const std::size_t at_once = narrow                  ? core.products_8
-                              : element == Type::tf32 ? core.products_32
-                                                      : core.products_16;
-  const int fraction_bits = narrow ? core.fraction_bits_8 : core.fraction_bits;
-  const int kept = narrow ? core.result_bits_8 : kFloatFraction;
-  for (std::size_t first = 0; first < a.size(); first += at_once) {
-    const std::size_t count = std::min(at_once, a.size() - first);
-    c = one_sum(fraction_bits, kept, element, d, a.subspan(first, count), b.subspan(first, count),
-                c);
+  const TensorRule rule = tensor_rule(core, element);
+  for (std::size_t first = 0; first < a.size(); first += rule.products) {
+    const std::size_t count = std::min<std::size_t>(rule.products, a.size() - first);
+    c = one_sum(rule, d, a.subspan(first, count), b.subspan(first, count), c);
   }
   return c;
 }

@@ -36,6 +36,15 @@ struct TensorElement {
   [[nodiscard]] static TensorElement of(ptx::Type type, std::uint32_t bits) noexcept;
 };
 
+/// How a core adds products of a type of elements.
+struct TensorRule {
+  int fraction_bits = 0;  ///< of the aligned terms
+  int product_bits = 0;   ///< fraction bits of products
+  int result_bits = 0;    ///< fraction bits that an f32 result keeps
+  unsigned products = 0;  ///< in a sum
+};
+[[nodiscard]] TensorRule tensor_rule(const TensorCore& core, ptx::Type element) noexcept;
+
 /// sum of a[i] * b[i] + c, as bits of `d`, which is also the type of c: f16 or f32. `element` is
 /// the type of a and b: f16, bf16, tf32, or e4m3 and e5m2 in any combination.
 [[nodiscard]] std::uint32_t tensor_sum(const TensorCore& core, ptx::Type element, ptx::Type d,

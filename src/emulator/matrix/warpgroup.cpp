@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "emulator/matrix/tensor_core.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -123,16 +122,16 @@ std::int32_t integer(Type type, u32 bits) {
   return type == Type::s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int32_t>(bits & 0xff);
 }
 
+// As WarpgroupProduct::add.
 void integer_product(const WarpgroupDetail& detail, std::span<const u32> a, std::span<const u32> b,
-                     bool accumulate, std::span<u32> d) {
+                     std::span<u32> d) {
   constexpr unsigned kDepth = kWarpgroupDepthBytes;
-  const std::size_t columns = detail.columns;
-  for (std::size_t row = 0; row * columns < d.size(); ++row) {
-    for (std::size_t column = 0; column < columns; ++column) {
-      u32& out = d[row * columns + column];
-      std::int64_t sum = accumulate ? static_cast<std::int32_t>(out) : 0;
+  for (std::size_t column = 0; column < detail.columns; ++column) {
+    for (std::size_t row = 0; row < kWarpRows; ++row) {
+      u32& out = d[column * kWarpRows + row];
+      std::int64_t sum = static_cast<std::int32_t>(out);
       for (std::size_t i = 0; i < kDepth; ++i) {
-        sum += integer(detail.a_type, a[row * kDepth + i]) *
+        sum += integer(detail.a_type, a[i * kWarpRows + row]) *
                integer(detail.b_type, b[column * kDepth + i]);
       }
       if (detail.saturate) {
@@ -144,18 +143,9 @@ void integer_product(const WarpgroupDetail& detail, std::span<const u32> a, std:
   }
 }
 
-std::vector<TensorElement> elements_of(Type type, std::span<const u32> bits, bool negate) {
-  std::vector<TensorElement> all;
-  all.reserve(bits.size());
-  for (const u32 one : bits) {
-    TensorElement element = TensorElement::of(type, one);
-    if (negate) {
-      element.significand = -element.significand;
-      element.value = -element.value;
-    }
-    all.push_back(element);
-  }
-  return all;
+void negate(Type type, std::span<u32> elements) {
+  const u32 sign = u32{1} << (element_bytes(type) * 8 - 1);
+  for (u32& bits : elements) bits ^= sign;
 }
 
 }  // namespace
@@ -242,21 +232,24 @@ DescriptorFault check_descriptor(u64 bits, const MatrixView& view, u32 shared_by
           packed_text(at, view)};
 }
 
-void warpgroup_product(const WarpgroupDetail& detail, std::span<const u32> a,
-                       std::span<const u32> b, bool accumulate, std::span<u32> d) {
-  if (is_integer(detail.a_type)) return integer_product(detail, a, b, accumulate, d);
-  const std::size_t depth = warpgroup_depth(detail.a_type);
-  const std::vector<TensorElement> left = elements_of(detail.a_type, a, detail.negate_a);
-  const std::vector<TensorElement> right = elements_of(detail.b_type, b, detail.negate_b);
-  const TensorCore core = warpgroup_core();
-  const std::size_t columns = detail.columns;
-  for (std::size_t row = 0; row * columns < d.size(); ++row) {
-    for (std::size_t column = 0; column < columns; ++column) {
-      u32& out = d[row * columns + column];
-      out = tensor_sum(core, detail.a_type, detail.d_type, {left.data() + row * depth, depth},
-                       {right.data() + column * depth, depth}, accumulate ? out : 0);
-    }
-  }
+WarpgroupProduct::WarpgroupProduct(const WarpgroupDetail& detail, std::span<u32> b)
+    : detail_(detail), b_(b) {
+  if (is_integer(detail.a_type)) return;
+  product_.core = warpgroup_core();
+  product_.a = detail.a_type;
+  product_.b = detail.b_type;
+  product_.d = detail.d_type;
+  product_.depth = warpgroup_depth(detail.a_type);
+  if (detail.negate_b) negate(detail.b_type, b);
+  storage_a_.resize(2 * std::size_t{product_.depth} * kWarpRows);
+  storage_b_.resize(2 * b.size());
+  decoded_b_ = decode_b(product_, b, storage_b_);
+}
+
+void WarpgroupProduct::add(std::span<u32> a, std::span<u32> d) {
+  if (is_integer(detail_.a_type)) return integer_product(detail_, a, b_, d);
+  if (detail_.negate_a) negate(detail_.a_type, a);
+  multiply_add(product_, decode_a(product_, a, storage_a_), decoded_b_, d);
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/matrix/tensor_product.hpp"
 #include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -69,11 +70,28 @@ struct DescriptorFault {
   return kWarpgroupDepthBytes / element_bytes(type);
 }
 
-/// Bits of the elements of a (rows x k) and b (n x k), and of d (rows x n), row by row. `d` is read
-/// if `accumulate`. Rounds as `warpgroup_core`.
-void warpgroup_product(const WarpgroupDetail& detail, std::span<const std::uint32_t> a,
-                       std::span<const std::uint32_t> b, bool accumulate,
-                       std::span<std::uint32_t> d);
+/// Rows of a and d that a warp has.
+inline constexpr unsigned kWarpRows = kWarpgroupRows / kWarpgroupWarps;
+static_assert(kWarpRows == kTensorRows);
+
+/// The product of a wgmma, warp by warp. Rounds as `warpgroup_core`.
+class WarpgroupProduct {
+ public:
+  /// b: bits of element (k, column) are [column * depth + k]. Keeps references to both.
+  /// Elements that the instruction negates are negated in place, here and in `add`.
+  WarpgroupProduct(const WarpgroupDetail& detail, std::span<std::uint32_t> b);
+  /// a of a warp: element (row, k) is [k * kWarpRows + row]; d: element (row, column) is
+  /// [column * kWarpRows + row], c before and d afterwards.
+  void add(std::span<std::uint32_t> a, std::span<std::uint32_t> d);
+
+ private:
+  const WarpgroupDetail& detail_;
+  TensorProduct product_;
+  std::span<const std::uint32_t> b_;
+  TensorOperand decoded_b_;
+  std::vector<std::int32_t> storage_a_;
+  std::vector<std::int32_t> storage_b_;
+};
 
 /// Row and column, in the 16 rows of a warp, of element `index` of a lane's d, as of mma.m16n8:
 /// columns go on in blocks of 8.

@@ -25,7 +25,7 @@ class Matrix {
     const MatrixDetail& matrix = detail_.as<MatrixDetail>();
     count_ = matrix.layout(matrix.lane, addresses_, strides_, pieces_.data());
     // Inaccessible memory loads as 0.
-    std::memset(registers_, 0, sizeof registers_);
+    std::memset(registers_, 0, detail_.data.size() * sizeof registers_[0]);
     if (detail_.writes) get_registers();
     // ldmatrix and stmatrix move rows of 16 bytes, whose address one lane gives; in wmma every lane
     // has the addresses of its own pieces.
@@ -50,6 +50,12 @@ class Matrix {
     for (std::size_t word = 0; word < detail_.data.size(); ++word) {
       const Slot& slot = detail_.data[word];
       if (!slot.present()) continue;
+      if (slot.lane_bytes == 4 && slot.bits == 32) {
+        auto* const to = context_.lanes<std::uint32_t>(slot.offset);
+        for_each_lane(mask_,
+                      [&](unsigned lane) { std::memcpy(to + lane, registers_[word][lane], 4); });
+        continue;
+      }
       for_each_lane(mask_, [&](unsigned lane) {
         set_element(context_, slot, lane, registers_[word][lane], slot.lane_bytes);
       });

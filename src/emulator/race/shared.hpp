@@ -193,7 +193,9 @@ class SharedRaces final : public Races {
   void rebase();
 
   // Reads by wgmma, race/warpgroup.cpp.
-  void check_issue(Now& now, std::uint32_t granule);
+  /// `ordered`: the last stamp of a write that was found ordered before this access; a copy gives
+  /// all its granules one stamp.
+  void check_issue(Now& now, std::uint32_t granule, std::uint32_t& ordered);
   void record_engine_read(const Now& now, std::uint32_t granule, std::uint32_t warp,
                           std::uint32_t lane);
   void check_matrices(Now& now, std::uint64_t address, std::uint64_t bytes, std::uint32_t lane);

@@ -11,16 +11,17 @@ constexpr std::uint32_t kPieceGranules = 4;  ///< of 16 bytes
 }  // namespace
 
 /// The warp reads a granule as a whole: one lane that is ordered after the write is enough.
-void SharedRaces::check_issue(Now& now, std::uint32_t granule) {
+void SharedRaces::check_issue(Now& now, std::uint32_t granule, std::uint32_t& ordered) {
   const std::uint32_t lanes = now.access.mask;
   const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
   const auto check = [&](const Record& at) {
-    if (!is_write(at.mark)) return;
+    if (!is_write(at.mark)) return true;
     if (!at.pending && (at.tick <= forgotten(at.block) || unordered(now, lanes, at) != lanes)) {
-      return;
+      return true;
     }
     const std::uint32_t who = at.pending ? at.lanes : unordered_with(now, first, at);
     report(now, granule, first, 0xf, at, static_cast<std::uint32_t>(std::countr_zero(who)));
+    return false;
   };
   const Stamp last = written_[granule];
   if (last == kSlow) {
@@ -28,7 +29,7 @@ void SharedRaces::check_issue(Now& now, std::uint32_t granule) {
     return;
   }
   const auto bits = static_cast<std::uint32_t>(last);
-  if (bits >> 12 <= order_.floor()) return;
+  if (bits == ordered || bits >> 12 <= order_.floor()) return;
   const std::uint32_t code = bits >> 10 & 3u;
   Record other;
   other.block = static_cast<std::uint8_t>(rank_);
@@ -39,7 +40,7 @@ void SharedRaces::check_issue(Now& now, std::uint32_t granule) {
   other.bytes = 0xf;
   other.mark = Mark::WeakWrite;
   other.pending = other.tick == kPendingTick;
-  check(other);
+  if (check(other)) ordered = bits;
 }
 
 std::uint32_t SharedRaces::matrix_issue(Context& context, std::uint32_t statement,
@@ -55,11 +56,12 @@ std::uint32_t SharedRaces::matrix_issue(Context& context, std::uint32_t statemen
   Now now{context, statement, access, context.warp->index, Mark::WeakRead, false, order_, rank_};
   const auto first = static_cast<std::uint32_t>(std::countr_zero(access.mask | 1u << 31));
   if (matrix_number_.empty()) matrix_number_.resize(written_.size());
+  std::uint32_t ordered = 0;
   for (const std::uint32_t piece : pieces) {
     addresses[first] = piece;
     for (std::uint32_t i = 0; i < kPieceGranules; ++i) {
       const std::uint32_t granule = piece / 4 + i;
-      check_issue(now, granule);
+      check_issue(now, granule, ordered);
       matrix_number_[granule] = number;
     }
   }
@@ -175,6 +177,8 @@ std::uint32_t SharedRaces::unfenced_store(Context&, std::span<const std::uint32_
     return tick > first_tick_ && tick != kPendingTick && warp != order_.engine() &&
            fenced_.unknown(warp, lanes, tick) != 0;
   };
+  // As in check_issue, most granules of a matrix were written by one copy.
+  std::uint32_t fenced = 0;
   for (const std::uint32_t piece : pieces) {
     for (std::uint32_t granule = piece / 4; granule < piece / 4 + kPieceGranules; ++granule) {
       if (written_[granule] == kSlow) {
@@ -187,9 +191,11 @@ std::uint32_t SharedRaces::unfenced_store(Context&, std::span<const std::uint32_
         continue;
       }
       const auto bits = static_cast<std::uint32_t>(written_[granule]);
+      if (bits == fenced) continue;
       const std::uint32_t code = bits >> 10 & 3u;
       const std::uint32_t lanes = (code == 0 ? 1u : code == 1 ? 3u : 15u) << (bits & 31u);
       if (unfenced(bits >> 5 & 31u, lanes, bits >> 12)) return write_statement_[granule];
+      fenced = bits;
     }
   }
   return kNoIndex;

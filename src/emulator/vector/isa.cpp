@@ -1,4 +1,4 @@
-// src/emulator/vector/isa.cpp - the instruction set of this processor
+// src/emulator/vector/isa.cpp - the whole-warp handlers of each instruction set
 #include "emulator/vector/isa.hpp"
 
 #include "emulator/vector/isa_parts.hpp"
@@ -19,36 +19,6 @@ constexpr IsaHandlers kAvx512 = {&isa_avx512::alu_handler, &isa_avx512::compare_
 #endif
 
 }  // namespace
-
-bool offers(Isa isa) noexcept {
-#if defined(PTXGEN_ISA_X86)
-  const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-                    __builtin_cpu_supports("bmi2") != 0;
-  if (isa == Isa::Avx2) return avx2;
-  if (isa == Isa::Avx512) {
-    return avx2 && __builtin_cpu_supports("avx512f") != 0 &&
-           __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-           __builtin_cpu_supports("avx512dq") != 0;
-  }
-#endif
-  return isa == Isa::Baseline;
-}
-
-Isa best_isa() noexcept {
-  if (offers(Isa::Avx512)) return Isa::Avx512;
-  return offers(Isa::Avx2) ? Isa::Avx2 : Isa::Baseline;
-}
-
-std::string_view name(Isa isa) noexcept {
-  switch (isa) {
-    case Isa::Avx2:
-      return "avx2";
-    case Isa::Avx512:
-      return "avx512";
-    default:
-      return "baseline";
-  }
-}
 
 const IsaHandlers& handlers(Isa isa) noexcept {
 #if defined(PTXGEN_ISA_X86)

@@ -1,26 +1,13 @@
-// src/emulator/vector/isa.hpp - instruction sets that whole-warp handlers are compiled for
+// src/emulator/vector/isa.hpp - whole-warp handlers of each instruction set
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
+#include "emulator/lane/isa.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
-
-/// Files that use `PTXGEN_ISA_NAMESPACE` are compiled once for each.
-enum class Isa : std::uint8_t {
-  Baseline,  ///< every processor of the architecture
-  Avx2,      ///< x86-64 with AVX2, FMA, F16C
-  Avx512,    ///< and AVX-512 F, VL, BW, DQ
-};
-
-/// Whether this build has handlers for it and this processor can run them.
-[[nodiscard]] bool offers(Isa isa) noexcept;
-/// The best available one.
-[[nodiscard]] Isa best_isa() noexcept;
-[[nodiscard]] std::string_view name(Isa isa) noexcept;
 
 /// Operations of whole-warp handlers: the ids of alu.def.
 enum class Alu : std::uint8_t {

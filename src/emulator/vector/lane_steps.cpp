@@ -82,20 +82,36 @@ bool unpacks_halves(const LaneDetail& detail, Step& step) {
   return true;
 }
 
+bool is_32_bits(const Slot& slot) {
+  return slot.lane_bytes == 4 && slot.bits == 32 && slot.register_bits == 32;
+}
+
 void run_matrix(Context& context, const Step& step) {
   const LaneDetail& detail = context.code->lanes[step.detail];
   std::uint64_t sources[kMaxLaneWords][kLanes];
   std::uint64_t results[kMaxLaneWords][kLanes];
   const std::uint32_t mask = context.mask(step);
   for (std::size_t i = 0; i < detail.sources.size(); ++i) {
+    const Slot& slot = detail.sources[i];
+    if (is_32_bits(slot)) {
+      std::copy_n(context.lanes<std::uint32_t>(slot.offset), kLanes, sources[i]);
+      continue;
+    }
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      sources[i][lane] = source_bits(context, detail.sources[i], lane);
+      sources[i][lane] = source_bits(context, slot, lane);
     }
   }
   detail.matrix(detail.op, sources, results);
   for (std::size_t i = 0; i < detail.results.size(); ++i) {
     const Slot& slot = detail.results[i];
     if (!slot.present()) continue;
+    if (is_32_bits(slot) && mask == 0xffffffffu) {
+      auto* const to = context.lanes<std::uint32_t>(slot.offset);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        to[lane] = static_cast<std::uint32_t>(results[i][lane]);
+      }
+      continue;
+    }
     for_each_lane(mask, [&](unsigned lane) {
       set_lane(context, slot, lane, extended(slot, results[i][lane]));
     });
