@@ -13,6 +13,7 @@ thread_local std::uint64_t count = 0, asked = 0;
 std::uint64_t ptxgen::test::allocations() noexcept { return count; }
 std::uint64_t ptxgen::test::allocated_bytes() noexcept { return asked; }
 
+#if !defined(PTXGEN_HAS_OTHER_NEW)
 void* operator new(std::size_t bytes) {
   ++count;
   asked += bytes;
@@ -21,3 +22,4 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
