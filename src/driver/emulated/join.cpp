@@ -184,7 +184,7 @@ class Joiner {
       const ptx::Symbol& symbol = module.symbols[called.id];
       if (symbol.kind != ptx::SymbolKind::Function || symbol.name != callee.name) continue;
       if (callee.returns.empty()) {
-        // What the caller takes stays unwritten: as undefined as the register that it would read.
+        // What the caller takes is not written, as a GPU's register for it is not.
         results = {};
         results.kind = ptx::OperandKind::List;
         continue;
