@@ -229,9 +229,9 @@ TEST_CASE("link: libcudadevrt gives kernels the synchronisation of a grid") {
   const auto link_with = [&](const std::string& library, CUmodule& module) {
     CUlinkState link = nullptr;
     REQUIRE(gpu.api.link_create(0, nullptr, nullptr, &link) == CUDA_SUCCESS);
-    CUresult result = gpu.api.link_add_data(link, CU_JIT_INPUT_LIBRARY,
-                                            const_cast<char*>(library.data()), library.size(),
-                                            "lib.a", 0, nullptr, nullptr);
+    CUresult result =
+        gpu.api.link_add_data(link, CU_JIT_INPUT_LIBRARY, const_cast<char*>(library.data()),
+                              library.size(), "lib.a", 0, nullptr, nullptr);
     if (result == CUDA_SUCCESS) {
       void* image = nullptr;
       std::size_t size = 0;

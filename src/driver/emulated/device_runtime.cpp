@@ -1,4 +1,5 @@
-// src/driver/emulated/device_runtime.cpp - grid synchronisation for kernels that link with cudadevrt
+// src/driver/emulated/device_runtime.cpp - grid synchronisation for kernels that link with
+// cudadevrt
 #include "driver/emulated/device_runtime.hpp"
 
 #include <algorithm>
