@@ -1,5 +1,4 @@
-// src/driver/emulated/device_runtime.cpp - grid synchronisation for kernels that link with
-// cudadevrt
+// src/driver/emulated/device_runtime.cpp - synchronisation of grids, for links
 #include "driver/emulated/device_runtime.hpp"
 
 #include <algorithm>
@@ -12,7 +11,7 @@ namespace {
 /// The barrier is the second word of the workspace. Each block adds 1 to it, block 0 what is
 /// missing to 2^31, so the highest bit changes when all have arrived, and the next barrier begins
 /// with the others at 0.
-constexpr std::string_view kText = R"(.version 6.0
+constexpr std::string_view kRuntimeText = R"(.version 6.0
 .target sm_70
 .address_size 64
 .visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)
@@ -178,12 +177,12 @@ RETURN:
 
 constexpr std::string_view kArchiveMagic = "!<arch>\n";
 /// The only member of libcudadevrt.a since CUDA 5.
-constexpr std::string_view kMember = "cuda_device_runtime.o/";
+constexpr std::string_view kRuntimeMember = "cuda_device_runtime.o/";
 constexpr std::size_t kMemberHeader = 60;
 constexpr std::size_t kSizeField = 48;
 
 /// A decimal number that blanks end; 0 if there is none.
-std::size_t number(std::string_view text) noexcept {
+std::size_t decimal_of(std::string_view text) noexcept {
   std::size_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') break;
@@ -201,12 +200,12 @@ bool is_device_runtime(std::span<const std::byte> bytes) noexcept {
   // Names of more than 15 characters are in the member "//", one a line; others name their place.
   while (rest.size() >= kMemberHeader) {
     const std::string_view name = rest.substr(0, 16);
-    const std::size_t size = number(rest.substr(kSizeField, 10));
+    const std::size_t size = decimal_of(rest.substr(kSizeField, 10));
     rest.remove_prefix(kMemberHeader);
     if (size > rest.size()) return false;
     if (name.starts_with("// ")) {
       for (std::string_view names = rest.substr(0, size); !names.empty();) {
-        if (names.starts_with(kMember)) return true;
+        if (names.starts_with(kRuntimeMember)) return true;
         names.remove_prefix(std::min(names.size(), names.find('\n')));
         names.remove_prefix(names.empty() ? 0 : 1);
       }
@@ -217,7 +216,7 @@ bool is_device_runtime(std::span<const std::byte> bytes) noexcept {
 }
 
 bool needs_device_runtime(std::span<const LinkInput> inputs) {
-  const ptx::Module runtime = ptx::parse(kText, "libcudadevrt");
+  const ptx::Module runtime = ptx::parse(kRuntimeText, "libcudadevrt");
   bool needed = false;
   for (const LinkInput& input : inputs) {
     const ptx::Module module = ptx::parse(input.ptx, input.name);
@@ -231,6 +230,6 @@ bool needs_device_runtime(std::span<const LinkInput> inputs) {
   return needed;
 }
 
-std::string_view device_runtime() noexcept { return kText; }
+std::string_view device_runtime() noexcept { return kRuntimeText; }
 
 }  // namespace ptxgen::inline v0::driver::emulated

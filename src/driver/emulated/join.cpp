@@ -160,6 +160,11 @@ class Joiner {
       if (definition == nullptr || declaration.returns.empty() == definition->returns.empty()) {
         continue;
       }
+      // Results in registers (`.func (.reg .u32 r)`) are left to the decoder, which refuses the
+      // call.
+      if (!definition->returns.empty() && definition->returns.front().space != ptx::Space::Param) {
+        continue;
+      }
       const ptx::NameId unused = module.names.intern(format_text("{}$unused", at->first));
       if (declaration.returns.empty()) {
         declaration.returns = definition->returns;
@@ -189,6 +194,7 @@ class Joiner {
         results.kind = ptx::OperandKind::List;
         continue;
       }
+      if (results.index != 0) continue;  // done for another declaration of the function
       if (!unused) unused = unused_result(module, caller, callee.returns.front());
       results.id = static_cast<std::uint32_t>(function.operands.size());
       results.index = 1;
