@@ -128,3 +128,74 @@ TEST_CASE("join: one visible name defined twice is refused, a weak one gives way
     CHECK(module.variables[0].linkage == ptx::Linkage::Visible);
   }
 }
+
+TEST_CASE("join: results that only the caller or only the function has") {
+  const std::string takes = head("8.0", "sm_80") + R"(
+.extern .func (.param .b32 r) put(.param .b64 to);
+.visible .entry k(.param .u64 out) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  .param .b64 a;
+  .param .b32 b;
+  ld.param.u64 %rd1, [out];
+  st.param.b64 [a], %rd1;
+  call (b), put, (a);
+  ld.param.b32 %r1, [b];
+  ret;
+}
+)";
+  const std::string puts = head("8.0", "sm_80") + R"(
+.visible .func put(.param .b64 to) {
+  .reg .b64 %rd<2>;
+  ld.param.b64 %rd1, [to];
+  st.u32 [%rd1], 7;
+  ret;
+}
+)";
+  const std::string ignores = head("8.0", "sm_80") + R"(
+.extern .func put(.param .b64 to);
+.visible .entry k(.param .u64 out) {
+  .reg .b64 %rd<2>;
+  .param .b64 a;
+  ld.param.u64 %rd1, [out];
+  st.param.b64 [a], %rd1;
+  call put, (a);
+  call put, (a);
+  ret;
+}
+)";
+  const std::string returns = head("8.0", "sm_80") + R"(
+.visible .func (.param .b32 r) put(.param .b64 to) {
+  .reg .b64 %rd<2>;
+  ld.param.b64 %rd1, [to];
+  st.u32 [%rd1], 7;
+  st.param.b32 [r], 8;
+  ret;
+}
+)";
+  const auto run = [](std::array<LinkInput, 2> inputs) {
+    for (int order = 0; order < 2; ++order, std::swap(inputs[0], inputs[1])) {
+      const std::string text = join(inputs);
+      INFO(text);
+      emulator::Device device(emulator::gpu_named("sm_80"));
+      emulator::Program program = emulator::Program::load(device, text);
+      const std::uint64_t out = device.allocate(4);
+      emulator::Launch launch;
+      launch.kernel = "k";
+      launch.parameters = std::as_bytes(std::span(&out, 1));
+      const emulator::Result result = emulator::run(program, launch);
+      CHECK(result.findings.empty());
+      std::uint32_t value = 0;
+      device.read(out, std::as_writable_bytes(std::span(&value, 1)));
+      CHECK(value == 7);
+    }
+  };
+  run({LinkInput{"a", takes}, LinkInput{"b", puts}});
+  run({LinkInput{"a", ignores}, LinkInput{"b", returns}});
+  // In one text it stays an error, as for ptxas.
+  const std::string one = takes + puts.substr(puts.find(".visible"));
+  const std::array<LinkInput, 1> alone{LinkInput{"one", one}};
+  emulator::Device device(emulator::gpu_named("sm_80"));
+  CHECK_THROWS_WITH(emulator::Program::load(device, join(alone)),
+                    Contains("takes 1 result, but the function has 1 and 0"));
+}

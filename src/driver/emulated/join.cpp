@@ -1,6 +1,7 @@
 // src/driver/emulated/join.cpp - several PTX texts as one
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "driver/emulated/link.hpp"
@@ -58,6 +59,7 @@ class Joiner {
     for (std::size_t m = 0; m < modules_.size(); ++m) {
       Module& module = modules_[m];
       choose_items(m);
+      fit_calls(m);
       keep_private(m);
       drop_line_numbers(module);
       const Module empty = without_items(module);
@@ -142,6 +144,78 @@ class Joiner {
       // The declaration of a function may stay; it has the signature.
       return found.defined || item.kind == Item::Kind::Variable;
     });
+  }
+
+  /// Gives calls the results of the definition where a declaration has others: it returns nothing
+  /// and the caller takes a result, or the other way round. ptxas refuses that in one text; CUDA's
+  /// linker (nvJitLink 13.0) names it on its output and links, as results are in registers.
+  void fit_calls(std::size_t m) {
+    Module& module = modules_[m];
+    for (ptx::Function& declaration : module.functions) {
+      if (!declaration.declaration) continue;
+      const auto at = definitions_.find(std::string(module.text(declaration.name)));
+      if (at == definitions_.end() || at->second.module == m) continue;
+      const Module& other = modules_[at->second.module];
+      const ptx::Function* definition = other.find_function(at->first);
+      if (definition == nullptr || declaration.returns.empty() == definition->returns.empty()) {
+        continue;
+      }
+      // Results in registers (`.func (.reg .u32 r)`) are left to the decoder, which refuses the
+      // call.
+      if (!definition->returns.empty() && definition->returns.front().space != ptx::Space::Param) {
+        continue;
+      }
+      const ptx::NameId unused = module.names.intern(format_text("{}$unused", at->first));
+      if (declaration.returns.empty()) {
+        declaration.returns = definition->returns;
+        for (ptx::Variable& result : declaration.returns) result.name = unused;
+      } else {
+        declaration.returns.clear();
+      }
+      for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
+        fit_calls_of(module, f, declaration);
+      }
+    }
+  }
+
+  static void fit_calls_of(Module& module, std::uint32_t caller, const ptx::Function& callee) {
+    ptx::Function& function = module.functions[caller];
+    std::optional<ptx::Operand> unused;
+    for (ptx::Instruction& statement : function.body) {
+      if (!statement.is(ptx::Op::call)) continue;
+      ptx::Operand& results = function.operands_of(statement)[0];
+      const ptx::Operand& called = function.operands_of(statement)[1];
+      if (called.kind != ptx::OperandKind::Symbol) continue;
+      const ptx::Symbol& symbol = module.symbols[called.id];
+      if (symbol.kind != ptx::SymbolKind::Function || symbol.name != callee.name) continue;
+      if (callee.returns.empty()) {
+        // What the caller takes is not written, as a GPU's register for it is not.
+        results = {};
+        results.kind = ptx::OperandKind::List;
+        continue;
+      }
+      if (results.index != 0) continue;  // done for another declaration of the function
+      if (!unused) unused = unused_result(module, caller, callee.returns.front());
+      results.id = static_cast<std::uint32_t>(function.operands.size());
+      results.index = 1;
+      function.operands.push_back(*unused);
+    }
+    if (!unused) return;
+    ptx::Instruction declared;
+    declared.kind = ptx::StatementKind::Variable;
+    declared.variable = static_cast<std::uint32_t>(function.variables.size() - 1);
+    function.body.insert(function.body.begin(), declared);
+  }
+
+  /// A variable of a function for a result that it does not read.
+  static ptx::Operand unused_result(Module& module, std::uint32_t caller, ptx::Variable result) {
+    ptx::Function& function = module.functions[caller];
+    result.scope = 0;
+    module.symbols.push_back({result.name, ptx::SymbolKind::FunctionVariable, caller,
+                              static_cast<std::uint32_t>(function.variables.size())});
+    function.variables.push_back(std::move(result));
+    return ptx::Operand::symbol(
+        ptx::SymbolId{static_cast<std::uint32_t>(module.symbols.size() - 1)});
   }
 
   /// Renames local names of a module that other modules use too.

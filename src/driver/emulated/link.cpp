@@ -4,6 +4,7 @@
 #include <mutex>
 #include <span>
 
+#include "driver/emulated/device_runtime.hpp"
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "driver/emulated/link.hpp"
@@ -21,6 +22,7 @@ struct CUlinkState_st {
   ptx::Gpu gpu;  ///< of the context, or a part of the target asked for
   emulated::JitOptions options;
   std::vector<emulated::LinkInput> inputs;
+  bool device_runtime = false;   ///< libcudadevrt.a is an input
   std::vector<std::byte> image;  ///< the result of cuLinkComplete
 };
 
@@ -60,6 +62,10 @@ CUresult choose_gpu(CUlinkState_st& link, const ptx::Gpu& own) {
 
 CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byte> bytes,
              const std::string& name) {
+  if (type == CU_JIT_INPUT_LIBRARY && is_device_runtime(bytes)) {
+    link.device_runtime = true;
+    return CUDA_SUCCESS;
+  }
   const bool readable = type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY;
   // The result of a link can be linked again.
   const ModuleImage image = read_image(bytes, link.gpu);
@@ -67,8 +73,9 @@ CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byt
     return reject(
         link.options, CUDA_ERROR_NO_BINARY_FOR_GPU,
         format_text(
-            "link input '{}' is {}; the emulated driver links PTX and fat binaries with PTX", name,
-            name_of(type)));
+            "link input '{}' is {}; the emulated driver links PTX, fat binaries with PTX, and of "
+            "libraries libcudadevrt.a",
+            name, name_of(type)));
   }
   if (image.result != CUDA_SUCCESS) {
     // Input declared as PTX is compiled as PTX, whatever it begins with.
@@ -97,6 +104,9 @@ CUresult complete(CUlinkState_st& link) {
   }
   std::string text;
   try {
+    if (link.device_runtime && needs_device_runtime(link.inputs)) {
+      link.inputs.push_back({"libcudadevrt", std::string(device_runtime())});
+    }
     text = join(link.inputs);
   } catch (const Error& error) {
     return reject(link.options, CUDA_ERROR_INVALID_PTX, error.describe());
