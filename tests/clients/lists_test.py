@@ -109,6 +109,26 @@ class Lists(unittest.TestCase):
         self.assertFalse(Verdicts(right=["a"], false=[("b", "")]).good)
 
 
+class Processes(unittest.TestCase):
+    """A failure may leave a context that cannot be used: what follows runs in a new process."""
+
+    def outcomes(self, together):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "test_them.py").write_text(
+                "begun = []\n"
+                "def test_first(): begun.append(1); assert False\n"
+                "def test_second(): assert not begun\n")
+            runner = Runner(Path(sys.executable), ENVIRONMENT, Path(folder) / "them.jsonl",
+                            together=together, folder=Path(folder))
+            runner.begin()
+            self.assertTrue(runner.run("test_them.py"))
+            return [step["outcome"] for step in runner.ended().values()]
+
+    def test_that_a_failure_ends_the_process(self):
+        self.assertEqual(self.outcomes(together=False), ["failed", "passed"])
+        self.assertEqual(self.outcomes(together=True), ["failed", "failed"])
+
+
 class Run(unittest.TestCase):
     """The made-up tests, run once; what the table and the lines below it say."""
 

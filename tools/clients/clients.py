@@ -63,7 +63,7 @@ CLIENTS = {
         Tests("tests/python", repository="https://github.com/taichi-dev/taichi",
               revision="v{version}", also=("tests/__init__.py", "tests/test_utils.py"),
               needs=("pytest-rerunfailures",),
-              settings={"TI_WANTED_ARCHS": "cuda"})),
+              settings={"TI_WANTED_ARCHS": "cuda"}, seconds=240)),
     "triton": Client(
         ["triton", "numpy"],
         {"PTXGEN_EMULATED_GPU": "a100", "TRITON_PTXAS_PATH": str(HERE / "ptxas")}),

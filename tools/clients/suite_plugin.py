@@ -72,6 +72,8 @@ def pytest_runtest_logreport(report):
     failed = failed or report.failed
 
 
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item, nextitem):
+    yield
     if failed and not os.environ["PTXGEN_SUITE_TOGETHER"]:
         item.session.shouldstop = "a test failed; the rest runs in a new process"
