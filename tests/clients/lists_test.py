@@ -30,9 +30,10 @@ FINDING = """ptxgen emulated driver: error: line 7: race on shared memory
     in a launch of kernel 'k', grid (1, 1, 1), block (32, 1, 1)
 """
 TESTS = f'''
-import os, sys, time
+import os, random, sys, time
 import pytest
 def test_right(): pass
+def test_seeded(): assert random.random() == random.Random(0).random()
 def test_skipped(): pytest.skip("no")
 def test_refused(): raise RuntimeError("CUDA_ERROR_NOT_SUPPORTED")
 def test_refused_in_log():
@@ -108,6 +109,26 @@ class Lists(unittest.TestCase):
         self.assertFalse(Verdicts(right=["a"], false=[("b", "")]).good)
 
 
+class Processes(unittest.TestCase):
+    """A failure may leave a context that cannot be used: what follows runs in a new process."""
+
+    def outcomes(self, together):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "test_them.py").write_text(
+                "begun = []\n"
+                "def test_first(): begun.append(1); assert False\n"
+                "def test_second(): assert not begun\n")
+            runner = Runner(Path(sys.executable), ENVIRONMENT, Path(folder) / "them.jsonl",
+                            together=together, folder=Path(folder))
+            runner.begin()
+            self.assertTrue(runner.run("test_them.py"))
+            return [step["outcome"] for step in runner.ended().values()]
+
+    def test_that_a_failure_ends_the_process(self):
+        self.assertEqual(self.outcomes(together=False), ["failed", "passed"])
+        self.assertEqual(self.outcomes(together=True), ["failed", "failed"])
+
+
 class Run(unittest.TestCase):
     """The made-up tests, run once; what the table and the lines below it say."""
 
@@ -134,7 +155,7 @@ class Run(unittest.TestCase):
 
     def test_the_table(self):
         self.assertTrue(self.done)
-        self.assertEqual(row_of(self.verdicts), [11, 4, 2, 1, 1, 4, 2, 1])
+        self.assertEqual(row_of(self.verdicts), [12, 5, 2, 1, 1, 4, 2, 1])
         self.assertFalse(self.verdicts.good)
 
     def test_the_lines_below_it(self):

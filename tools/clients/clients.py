@@ -23,6 +23,7 @@ class Tests:
     archive: str = ""  # a package of PyPI whose source archive has the folder
     repository: str = ""  # a Git repository that has it
     revision: str = ""  # of the repository; {version}: the client's
+    also: tuple = ()  # files of the repository beside the folder that the tests import
     needs: tuple = ()  # packages of PyPI beside pytest
     settings: dict = field(default_factory=dict)
     pytest: tuple = ()  # options
@@ -60,8 +61,9 @@ CLIENTS = {
     "taichi": Client(
         ["taichi", "numpy"], {"TI_OFFLINE_CACHE": "0"},
         Tests("tests/python", repository="https://github.com/taichi-dev/taichi",
-              revision="v{version}", needs=("pytest-rerunfailures",),
-              settings={"TI_WANTED_ARCHS": "cuda"})),
+              revision="v{version}", also=("tests/__init__.py", "tests/test_utils.py"),
+              needs=("pytest-rerunfailures",),
+              settings={"TI_WANTED_ARCHS": "cuda"}, seconds=240)),
     "triton": Client(
         ["triton", "numpy"],
         {"PTXGEN_EMULATED_GPU": "a100", "TRITON_PTXAS_PATH": str(HERE / "ptxas")}),
@@ -196,7 +198,8 @@ def source_folder(name, options, python):
             tried("git", ["timeout", "300", "git", "-C", target, "fetch", "-q", "--depth", "1",
                           "--tags", tests.repository, revision])
             revision = "FETCH_HEAD"
-        tried("git", ["git", "-C", target, "checkout", "-q", revision, "--", tests.folder])
+        tried("git", ["git", "-C", target, "checkout", "-q", revision, "--", tests.folder,
+                      *tests.also])
     if not (target / tests.folder).is_dir():
         raise RuntimeError(f"its sources have no folder {tests.folder}")
     return target / tests.folder

@@ -1,10 +1,12 @@
 # tools/clients/suite_plugin.py - tells run_suite of every test as it begins and ends
 """A plugin of pytest. PTXGEN_SUITE_REPORT names a file that gets one line of JSON for each step. Tests
 that the file already tells of are left out. After a failure the session ends, so that the test which
-follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set.
-PTXGEN_SUITE_LIST names a list (suite_lists.py) of tests that are left out."""
+follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set. Random numbers
+of Python and NumPy are the same in each run of a test. PTXGEN_SUITE_LIST names a list
+(suite_lists.py) of tests that are left out."""
 import json
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -53,6 +55,13 @@ def pytest_runtest_logstart(nodeid):
     tell(test=nodeid, outcome="began")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report):
     global failed
@@ -63,6 +72,8 @@ def pytest_runtest_logreport(report):
     failed = failed or report.failed
 
 
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item, nextitem):
+    yield
     if failed and not os.environ["PTXGEN_SUITE_TOGETHER"]:
         item.session.shouldstop = "a test failed; the rest runs in a new process"
