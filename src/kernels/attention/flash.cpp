@@ -124,8 +124,8 @@ class FlashEmitter {
       const Value<u32> inside = row + pass;
       const Value<u32> query = kit_.first() + inside;
       const Pred exists = query < kit_.queries();
-      share(rows, rows.load(kit_.query_row(query), exists), factor,
-            q_ + k_.mul_lo(inside, head_pitch(p_)));
+      const Ptr<f32, Shared> to = q_ + k_.mul_lo(inside, head_pitch(p_));
+      share(rows, rows.load(kit_.query_row(query), exists), factor, to);
     }
   }
   // Keys that do not exist are zeros, and their scores do not count.

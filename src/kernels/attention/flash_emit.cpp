@@ -69,11 +69,14 @@ void Kit::place_block(std::uint32_t tile_queries) {
 }
 
 Value<u32> Kit::tile_number() const {
-  const Value<u32> strip = k.mad_lo(k.ctaid_z(), k.nctaid_y(), k.ctaid_y());
+  const Value<u32> head = k.ctaid_y();
+  const Value<u32> heads = k.nctaid_y();
+  const Value<u32> strip = k.mad_lo(k.ctaid_z(), heads, head);
   return k.mad_lo(strip, k.nctaid_x() / splits_, *block_);
 }
 Value<u32> Kit::tiles() const {
-  const Value<u32> strips = k.mul_lo(k.nctaid_z(), k.nctaid_y());
+  const Value<u32> heads = k.nctaid_y();
+  const Value<u32> strips = k.mul_lo(k.nctaid_z(), heads);
   return k.mul_lo(strips, k.nctaid_x() / splits_);
 }
 
@@ -118,7 +121,8 @@ void Kit::place_cache() {
     const Value<u32> last = *max_seq_ - 1u;
     const auto log2 = static_cast<unsigned>(std::countr_zero(problem.page));
     const Value<u32> width = (last >> log2) + 1u;
-    table_.emplace(k.load_param<Ptr<u32>>("table") + k.mul_wide(row, width));
+    const Value<u64> before = k.mul_wide(row, width);
+    table_.emplace(k.load_param<Ptr<u32>>("table") + before);
     last_page_.emplace(k.load_param<u32>("pages") - 1u);
   } else {
     cache_strip_.emplace(problem.shared_cache ? *kv_head_ : k.mad_lo(row, *kv_heads_, *kv_head_));

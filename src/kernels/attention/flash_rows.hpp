@@ -86,7 +86,8 @@ class FragmentRows {
     std::vector<Value<f32>> negated;
     for (std::uint32_t row = 0; row < shape_.rows; ++row) {
       // Both are -inf until a key counts.
-      negated.push_back(k_.selp(0.0f, k_.neg(peaks[row]), peaks[row] == -kInf));
+      const Pred none = peaks[row] == -kInf;
+      negated.push_back(k_.selp(0.0f, k_.neg(peaks[row]), none));
     }
     // A factor of 1 changes nothing, so the warp skips it when no maximum rises.
     k_.if_(k_.vote_any(*rises), [&] {
@@ -140,7 +141,8 @@ class FragmentRows {
     std::vector<Value<f32>> own, theirs;  // factors
     for (std::uint32_t row = 0; row < rows; ++row) {
       const Value<f32> peak = k_.max(all[row], ends[row]);
-      const Value<f32> negated = k_.selp(0.0f, k_.neg(peak), peak == -kInf);
+      const Pred none = peak == -kInf;
+      const Value<f32> negated = k_.selp(0.0f, k_.neg(peak), none);
       own.push_back(exp2(all[row] + negated, kit_.accuracy()));
       theirs.push_back(exp2(ends[row] + negated, kit_.accuracy()));
       all[row] = peak;

@@ -63,9 +63,9 @@ class FlashMmaEmitter {
         warp_row_(k.mul_lo(thread_ >> 5u, tile_.warp_queries())),
         memory_(k.dynamic_shared<b8>().base()),
         ring_(memory_.offset_bytes(tile_.queries * pitch_of(p_))),
-        q_fragments_(at(memory_, warp_row_ + (lane_ & 15u), lane_ >> 4u)),
+        q_fragments_(queries_place()),
         k_fragments_(keys_place()),
-        v_fragments_(at(ring_.offset_bytes(tile_bytes()), lane_ & 15u, lane_ >> 4u)),
+        v_fragments_(values_place()),
         rows_(kit_, {2 * tiles(), key_tiles(), async_}, lane_, warp_row_, kit_.factor()) {}
 
   void emit() {
@@ -159,9 +159,19 @@ class FlashMmaEmitter {
     const Value<u32> begin = k_.mul_lo(row, pitch_of(p_));
     return from.offset_bytes(k_.mad_lo(chunk, 16u, begin));
   }
+  // Matrices of 8 rows x 8 elements: along the rows first.
+  [[nodiscard]] Ptr<b8, Shared> queries_place() const {
+    const Value<u32> chunk = lane_ >> 4u;
+    return at(memory_, warp_row_ + (lane_ & 15u), chunk);
+  }
+  [[nodiscard]] Ptr<b8, Shared> values_place() const {
+    const Value<u32> chunk = lane_ >> 4u;
+    return at(ring_.offset_bytes(tile_bytes()), lane_ & 15u, chunk);
+  }
   // Matrices of 8 keys x 8 elements: along the elements first.
   [[nodiscard]] Ptr<b8, Shared> keys_place() const {
-    const Value<u32> key = (lane_ & 7u) | (lane_ >> 4u << 3u);
+    const Value<u32> first = lane_ >> 4u << 3u;
+    const Value<u32> key = (lane_ & 7u) | first;
     return at(ring_, key, (lane_ >> 3u) & 1u);
   }
   [[nodiscard]] static Var<f32> variable(const Sums& sums, std::uint32_t i) {
@@ -229,7 +239,8 @@ class FlashMmaEmitter {
   }
   [[nodiscard]] Value<u32> copy_row_number() const { return thread_ / kCopyLanes; }
   [[nodiscard]] Ptr<b8, Shared> copy_place(const Ptr<b8, Shared>& to) const {
-    return at(to, copy_row_number(), thread_ & (kCopyLanes - 1));
+    const Value<u32> chunk = thread_ & (kCopyLanes - 1);
+    return at(to, copy_row_number(), chunk);
   }
 
   // Queries from the last one on are that one, and store nothing.
@@ -240,8 +251,8 @@ class FlashMmaEmitter {
       const Ptr<b8> from = kit_.query_row(kit_.query_or_last(kit_.first() + row));
       if (p_.type == p_.cache) {
         const Value<u32> chunk = (thread_ & (kCopyLanes - 1)) << 4u;
-        copy_row(from.offset_bytes(k_.convert<u64>(chunk)),
-                 copy_place(memory_).offset_bytes(pass * pitch_of(p_)), {});
+        const Ptr<b8, Shared> to = copy_place(memory_).offset_bytes(pass * pitch_of(p_));
+        copy_row(from.offset_bytes(k_.convert<u64>(chunk)), to, {});
       } else {
         round_row(from, at(memory_, row, k_.constant<u32>(0u)));
       }

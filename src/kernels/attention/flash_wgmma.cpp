@@ -105,7 +105,8 @@ class FlashWgmmaEmitter {
     });
     k_.if_(warpgroup_ != 0u, [&] {
       const Value<u32> group = warpgroup_ - 1u;
-      load_queries(queries_of(group), k_.mul_lo(group, kGroupQueries));
+      const Value<u32> group_row = k_.mul_lo(group, kGroupQueries);
+      load_queries(queries_of(group), group_row);
     });
     // wgmma reads what all four warps stored.
     fence_proxy_async(k_);
@@ -255,8 +256,8 @@ class FlashWgmmaEmitter {
       const std::uint32_t inside = term % (kBoxColumns / kTerms) * 2 * kTerms;
       const std::uint32_t q = box * box_bytes(2 * kGroupQueries) + inside;
       const std::uint32_t key = stage * stage_bytes(kernel_) + box * box_bytes(kKeys) + inside;
-      wgmma<E, E>(k_, scores, further(from.queries, q), further(from.keys, key),
-                  {.accumulate = term != 0});
+      const Value<u64> right = further(from.keys, key);
+      wgmma<E, E>(k_, scores, further(from.queries, q), right, {.accumulate = term != 0});
     }
     wgmma_commit(k_);
     wgmma_wait(k_, 0);

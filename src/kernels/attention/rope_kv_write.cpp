@@ -203,8 +203,8 @@ struct Emitter {
         [&] {
           k.if_(is_written(row, position), [&] {
             const Value<u64> strip = spec.shared_cache ? k.convert<u64>(heads.index) : head;
-            const Value<u64> place =
-                k.mad_lo(strip, k.convert<u64>(p.max_seq), k.convert<u64>(position));
+            const Value<u64> inside = k.convert<u64>(position);
+            const Value<u64> place = k.mad_lo(strip, k.convert<u64>(p.max_seq), inside);
             const std::uint64_t row_bytes = bytes(spec.cache, spec.head_size);
             store_cache(heads.to.offset_bytes(place * row_bytes));
           });

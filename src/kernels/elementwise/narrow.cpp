@@ -43,7 +43,8 @@ BuiltKernel Narrow::build(const ptx::Target& target) const {
              param<u32>("n")),
       [&](KernelBuilder& k, Ptr<b8> in, Ptr<b8> out, Ptr<b8> overflow, Value<u32> count) {
         k.max_threads(kMaxBlockThreads);
-        const Value<u64> addresses = k.address_of(in) | k.address_of(out);
+        const Value<u64> out_address = k.address_of(out);
+        const Value<u64> addresses = k.address_of(in) | out_address;
         const auto some = [&](const Value<u32>& index, std::uint32_t elements) {
           narrow_elements(k, type, in, out, overflow, index, elements);
         };

@@ -14,7 +14,8 @@ std::vector<Value<f32>> load_run_of_row(KernelBuilder& k, ElementType type, cons
   }
   const std::uint32_t runs = values / kRunValues;
   const Value<u32> block = run >> static_cast<unsigned>(std::countr_zero(runs));
-  return load_block_values(k, type, moved(k, row, block, bytes(type)), run & (runs - 1));
+  const Value<u32> run_of_block = run & (runs - 1);
+  return load_block_values(k, type, moved(k, row, block, bytes(type)), run_of_block);
 }
 
 std::uint64_t pitch_bytes_b(const GemmProblem& problem) noexcept {

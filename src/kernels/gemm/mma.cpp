@@ -147,7 +147,9 @@ class Emitter {
 
   void emit() {
     if (kernel_.blocks != 0) return divide_tiles();
-    begin_tile(k_.ctaid_x(), kernel_.splits == 1 ? std::nullopt : std::optional(k_.ctaid_y()));
+    std::optional<Value<u32>> part;
+    if (kernel_.splits != 1) part.emplace(k_.ctaid_y());
+    begin_tile(k_.ctaid_x(), part);
     multiply();
     if (kernel_.splits == 1) {
       // The ring becomes the place of the outputs.
@@ -202,13 +204,15 @@ class Emitter {
 
   // The number of the block's tile among those of all matrices.
   [[nodiscard]] Value<u32> tile_number() {
-    const Value<u32> before = k_.mul_lo(k_.ctaid_z(), k_.nctaid_x());
+    const Value<u32> tiles = k_.nctaid_x();
+    const Value<u32> before = k_.mul_lo(k_.ctaid_z(), tiles);
     return before + k_.ctaid_x();
   }
   // The thread's part of the tile's first sums in the workspace, after the tickets of all tiles.
   // Sums are not in the order of outputs: consecutive threads have consecutive 16 bytes.
   [[nodiscard]] Ptr<b8> first_part() {
-    const Value<u32> tiles = k_.mul_lo(k_.nctaid_x(), k_.nctaid_z());
+    const Value<u32> matrices = k_.nctaid_z();
+    const Value<u32> tiles = k_.mul_lo(k_.nctaid_x(), matrices);
     const Value<u64> tickets = (k_.mul_wide(tiles, 4u) + std::uint64_t{15}) & ~std::uint64_t{15};
     const Ptr<b8> parts = kit_.workspace->offset_bytes(tickets);
     const Ptr<b8> tile = gemm::moved(k_, parts, tile_number(), kernel_.splits * tile_bytes(shape_));
@@ -218,7 +222,8 @@ class Emitter {
   // Stores the block's sums; whether it is the last of its tile to arrive, the same for all
   // threads. Leaves the ticket 0.
   [[nodiscard]] Pred add_part() {
-    const Ptr<b8> mine = gemm::moved(k_, first_part(), k_.ctaid_y(), tile_bytes(shape_));
+    const Value<u32> part = k_.ctaid_y();
+    const Ptr<b8> mine = gemm::moved(k_, first_part(), part, tile_bytes(shape_));
     for (std::uint32_t i = 0; i < sums_.size(); ++i) {
       const auto sum = sums_[i].read();
       k_.st(mine.offset_bytes(16 * i * shape_.threads()).template cast<f32>(),

@@ -120,7 +120,8 @@ class OperandTile {
                  const Value<u32>& outputs) {
     const Value<u32> run = k_.tid_x() & (runs_ - 1);
     const Value<u32> output = k_.tid_x() / runs_;
-    const Value<u32> j = k_.min(first + output, outputs - 1u);
+    const Value<u32> last = outputs - 1u;
+    const Value<u32> j = k_.min(first + output, last);
     const Ptr<b8> row = moved(k_, matrix.memory, j, matrix.pitch);
     // The terms of a step are within a row: k is a multiple of them.
     const std::vector<Value<f32>> values =

@@ -302,7 +302,8 @@ void FragmentRows::place_elements(const Value<u32>& first, std::uint32_t outputs
   const Value<u32> swizzle = layout_.swizzle(term);
   const Value<u32> row = k_.mul_lo(term, layout_.row_bytes());
   const Value<u32> begin = k_.mad_lo(output & 3u, layout_.element, row);
-  const Value<u32> chunk = (output >> 2u) + (first >> 2u);
+  const Value<u32> first_chunk = first >> 2u;
+  const Value<u32> chunk = (output >> 2u) + first_chunk;
   for (std::uint32_t i = 0; i < outputs / 8; ++i) {
     const Value<u32> at = (i == 0 ? chunk : chunk + 2 * i) ^ swizzle;
     rows_.push_back(tile.offset_bytes(k_.mad_lo(at, kChunkBytes, begin)));

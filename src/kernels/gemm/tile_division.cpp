@@ -30,8 +30,10 @@ TileDivision::TileDivision(KernelBuilder& k, const Value<u32>& tiles, const Valu
 // As TileShares::divided().
 Value<u32> TileDivision::divided() {
   const Value<u32> over = tiles_ % workers_;
-  const Value<u32> some = k_.selp(tiles_, over + workers_, tiles_ < workers_);
-  return k_.selp(k_.constant<u32>(0), some, over == 0u);
+  const Pred few = tiles_ < workers_;
+  const Value<u32> some = k_.selp(tiles_, over + workers_, few);
+  const Pred even = over == 0u;
+  return k_.selp(k_.constant<u32>(0), some, even);
 }
 
 // As TileShares::before(), compared with the worker's next undivided tile, which is `worker` and a
@@ -57,8 +59,11 @@ Value<u32> TileDivision::first_unit(const Shares& shares, const Value<u32>& work
 Value<u32> TileDivision::worker_of(const Shares& shares, const Value<u32>& unit) {
   const Value<u32> larger = shares.each + 1u;
   const Value<u32> of_larger = k_.mul_lo(shares.more, larger);
-  const Value<u32> rest = (unit - of_larger) / k_.max(shares.each, 1u);
-  return k_.selp(unit / larger, shares.more + rest, unit < of_larger);
+  const Value<u32> smaller = k_.max(shares.each, 1u);
+  const Value<u32> rest = (unit - of_larger) / smaller;
+  const Pred has_larger = unit < of_larger;
+  const Value<u32> after_larger = shares.more + rest;
+  return k_.selp(unit / larger, after_larger, has_larger);
 }
 
 TileWorkers TileDivision::workers_of(const Value<u32>& tile) {
@@ -68,22 +73,34 @@ TileWorkers TileDivision::workers_of(const Value<u32>& tile) {
   return {first, worker_of(even, from + (units_ - 1))};
 }
 
+namespace {
+
+// The thread's part of the matrix's first sums, after the tickets of all matrices.
+Ptr<b8> first_part(KernelBuilder& k, const PartialSumsLayout& layout, const Ptr<b8>& workspace,
+                   const Value<u32>& thread) {
+  const Value<u32> matrix = k.ctaid_z();
+  const auto ticket_bytes = static_cast<std::uint32_t>(layout.matrix_tickets() * 4);
+  const Value<u64> tickets =
+      (k.mul_wide(k.nctaid_z(), ticket_bytes) + std::uint64_t{15}) & ~std::uint64_t{15};
+  const Ptr<b8> parts = moved(k, workspace.offset_bytes(tickets), matrix, layout.matrix_bytes());
+  return moved(k, parts, thread, 16);
+}
+// The warp's first ticket of the matrix.
+Ptr<u32> first_ticket(KernelBuilder& k, const PartialSumsLayout& layout, const Ptr<b8>& workspace,
+                      const Value<u32>& thread) {
+  const Value<u32> warp = thread >> 5u;
+  const Ptr<b8> tickets = moved(k, workspace, k.ctaid_z(), layout.matrix_tickets() * 4);
+  return moved(k, tickets, warp, 4).cast<u32>();
+}
+
+}  // namespace
+
 PartialSums::PartialSums(KernelBuilder& k, const PartialSumsLayout& layout,
                          const Ptr<b8>& workspace, const Value<u32>& thread)
     : k_(k),
       layout_(layout),
-      parts_(moved(
-          k,
-          moved(k,
-                workspace.offset_bytes((k.mul_wide(k.nctaid_z(), static_cast<std::uint32_t>(
-                                                                     layout.matrix_tickets() * 4)) +
-                                        std::uint64_t{15}) &
-                                       ~std::uint64_t{15}),
-                k.ctaid_z(), layout.matrix_bytes()),
-          thread, 16)),
-      tickets_(
-          moved(k, moved(k, workspace, k.ctaid_z(), layout.matrix_tickets() * 4), thread >> 5u, 4)
-              .cast<u32>()),
+      parts_(first_part(k, layout, workspace, thread)),
+      tickets_(first_ticket(k, layout, workspace, thread)),
       one_lane_((k.tid_x() & 31u) == 0u) {}
 
 // Which: 0, the part at the end of a tile or inside of it; 1, that at its beginning.

@@ -88,22 +88,26 @@ class TileDivision {
     const Value<u32> end = first_unit(even, worker_ + 1u);
     auto next = k_.var(all_divided + worker_);
     const std::optional<Value<u32>> from = first_after(all_divided);
-    k_.while_([&] { return (unit < end) | (next < tiles_); },
-              [&] {
-                const Pred some = unit < end;
-                const Pred divided = from ? some & (next >= *from) : some;
-                const Value<u32> tile = unit / units_;
-                const Value<u32> first = unit - k_.mul_lo(tile, units_);
-                const Value<u32> units = k_.min(units_ - first, end - unit);
-                const Value<u32> undivided = next.read();
-                const Value<u32> all = k_.constant<u32>(units_);
-                unit += k_.selp(units, 0u, divided);
-                next += k_.selp(k_.constant<u32>(0), workers_, divided);
-                const Value<u32> of_piece = k_.selp(units, all, divided);
-                const TilePiece piece{k_.selp(tile, undivided, divided),
-                                      k_.selp(first, 0u, divided), of_piece, of_piece == units_};
-                body(piece);
-              });
+    const auto more = [&] {
+      const Pred undivided = next < tiles_;
+      return (unit < end) | undivided;
+    };
+    k_.while_(more, [&] {
+      const Pred some = unit < end;
+      const Pred divided = from ? some & (next >= *from) : some;
+      const Value<u32> tile = unit / units_;
+      const Value<u32> first = unit - k_.mul_lo(tile, units_);
+      const Value<u32> left = end - unit;
+      const Value<u32> units = k_.min(units_ - first, left);
+      const Value<u32> undivided = next.read();
+      const Value<u32> all = k_.constant<u32>(units_);
+      unit += k_.selp(units, 0u, divided);
+      next += k_.selp(k_.constant<u32>(0), workers_, divided);
+      const Value<u32> of_piece = k_.selp(units, all, divided);
+      const TilePiece piece{k_.selp(tile, undivided, divided), k_.selp(first, 0u, divided),
+                            of_piece, of_piece == units_};
+      body(piece);
+    });
   }
 
   /// Of a divided tile. Computed where it is called, as all of this is: few registers are left

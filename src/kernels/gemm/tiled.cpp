@@ -54,7 +54,9 @@ class Tile {
     const Floats loaded = load_floats_if(k_, from, type, 1, inside);
     const Value<f32> value = expand(k_, loaded, 1)[0];
     // Permuted: lanes that store a column do not share a bank.
-    k_.st(swapped_ ? row_of(x) + (y ^ x) : row_of(y) + x, value);
+    const Value<u32> row_in_tile = swapped_ ? x : y;
+    const Value<u32> place = swapped_ ? y ^ x : x;
+    k_.st(row_of(row_in_tile) + place, value);
   }
 
   /// The same of a B in blocks, whose rows are outputs: each warp decodes the same eight terms of
@@ -62,19 +64,22 @@ class Tile {
   /// results are not stored.
   void load_runs(const Ptr<b8>& matrix, ElementType type, std::uint64_t pitch,
                  const Value<u32>& term, const Value<u32>& output, const Value<u32>& outputs) {
-    const Value<u32> thread = k_.mad_lo(k_.tid_y(), size_, k_.tid_x());
+    const Value<u32> x = k_.tid_x();
+    const Value<u32> thread = k_.mad_lo(k_.tid_y(), size_, x);
     const Value<u32> run = thread >> 5u;
     const Value<u32> own = thread & 31u;
     const Pred in_runs = run < size_ / kRunValues;
     k_.if_(in_runs & (own < size_), [&] {
-      const Value<u32> j = k_.min(output + own, outputs - 1u);
+      const Value<u32> last = outputs - 1u;
+      const Value<u32> j = k_.min(output + own, last);
       const Ptr<b8> row = gemm::moved(k_, matrix, j, pitch);
       const std::vector<Value<f32>> values =
           gemm::load_run_of_row(k_, type, row, (term >> 3u) + run);
       const Value<u32> first = run << 3u;
       for (std::uint32_t i = 0; i < kRunValues; ++i) {
         const Value<u32> t = i == 0 ? first : first + i;
-        k_.st(row_of(t) + (own ^ t), values[i]);
+        const Value<u32> place = own ^ t;
+        k_.st(row_of(t) + place, values[i]);
       }
     });
   }

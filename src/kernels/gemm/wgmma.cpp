@@ -419,7 +419,8 @@ class WgmmaEmitter {
       how.transpose_b = !of_b.along_k;
       const std::uint64_t step_a = stage + i * of_a.next_terms();
       const std::uint64_t step_b = stage + i * of_b.next_terms();
-      wgmma<T, T>(k_, sums, step_a == 0 ? a : a + step_a, step_b == 0 ? b : b + step_b, how);
+      const Value<u64> right = step_b == 0 ? b : b + step_b;
+      wgmma<T, T>(k_, sums, step_a == 0 ? a : a + step_a, right, how);
     }
     wgmma_commit(k_);
   }

@@ -138,7 +138,8 @@ class WmmaEmitter {
     });
     // The outputs take the place of the tiles: no thread is in an iteration of the loop.
     k_.bar_sync();
-    store(sums, top + row, first_ + column);
+    const Value<u32> first_column = first_ + column;
+    store(sums, top + row, first_column);
     // The next tiles take the place of the outputs.
     k_.bar_sync();
   }

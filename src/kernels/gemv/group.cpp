@@ -281,7 +281,8 @@ void emit_lane_rows(KernelBuilder& k, const GemvGroup& spec, const Pointers& at)
     const std::uint32_t end = begin + lane_blocks(spec, i);
     // A block has one matrix; the gate for races does not see that, but barriers.
     if (begin != 0) k.bar_sync();
-    const Pred own = begin == 0 ? block < end : (block >= begin) & (block < end);
+    Pred own = block < end;
+    if (begin != 0) own.rebind((block >= begin) & own);
     k.if_(own, [&] { emit_lane_product(k, spec, at, i, begin == 0 ? block : block - begin); });
     begin = end;
   }

@@ -205,8 +205,9 @@ void add_batch_tail(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, st
   const Value<u32> back = k.mul_lo(*kit.lane, (kit.v - 1) * element);
   Value<u32> factor_back = k.mul_lo(*kit.lane, (kit.v - 1) * factor);
   if (swaps_halves(kit)) factor_back.rebind(factor_back - ((*kit.lane & 1u) << 4u));
-  add_some(rest_weights + lanes * kit.plan.load_bytes - back,
-           rest_factors + lanes * kit.v * factor - factor_back, 1, rest % kit.v);
+  const Ptr<b8> last_factors = rest_factors + lanes * kit.v * factor - factor_back;
+  const Ptr<b8> last_weights = rest_weights + lanes * kit.plan.load_bytes - back;
+  add_some(last_weights, last_factors, 1, rest % kit.v);
 }
 
 // Start of the thread's weights and elements of x in a segment.

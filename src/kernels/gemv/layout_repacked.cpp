@@ -135,7 +135,8 @@ RepackedUnit Arrays::load(std::uint32_t row, std::uint32_t step, std::uint32_t b
       unit.integers.push_back(piece(at(0, row, step) + part * format_.lanes * 16, p));
     }
   } else {
-    unit.integers.push_back(piece(at(0, row, step), active(blocks, lower_half)));
+    const std::optional<Pred> p = active(blocks, lower_half);
+    unit.integers.push_back(piece(at(0, row, step), p));
   }
   const std::optional<Pred> p = active(blocks, lower_half);
   if (fields_.size() == 3) unit.bits.emplace(word(at(1, row, step), p));

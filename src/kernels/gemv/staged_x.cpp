@@ -135,7 +135,8 @@ XWork work_of(const StagedX& layout, const Value<u32>& first, const Value<u32>& 
   // q6_k: t is a pair of blocks and a half of them; the region an odd block and a group. Where rows
   // are repacked, a block instead of a pair.
   if (layout.format.parts == 1) {
-    return {step, ((t >> 1u) << 3u) + (((t & 1u) << 2u) + inside), region, t << 1u};
+    const Value<u32> of_block = ((t & 1u) << 2u) + inside;
+    return {step, ((t >> 1u) << 3u) + of_block, region, t << 1u};
   }
   const Value<u32> even = (t >> 1u) << 1u;
   const Value<u32> block = even + (inside >> 2u);
@@ -204,8 +205,8 @@ void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Sh
   const std::uint32_t step_groups = kit.plan.step_elements() / kGroup;
   const Number first = times(k, window.first, step_groups);
   const auto groups = static_cast<std::uint32_t>(ceil_div(kit.problem().k, kGroup));
-  const Value<u32> count =
-      value(k, min_of(k, times(k, window.count, step_groups), subtract(k, groups, first)));
+  const Number left = subtract(k, groups, first);
+  const Value<u32> count = value(k, min_of(k, times(k, window.count, step_groups), left));
   const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
   const Ptr<b8> begin = moved(k, x, first, group_bytes);
   const std::uint32_t step = format.step_weights() / kGroup;

@@ -56,7 +56,8 @@ void repack_rows(const Rows& rows, const Ptr<b8>& w, const Ptr<b8>& y, const Val
     row_units.rebind(row_units + units.back());
   }
   const Value<u32> stored_bytes = k.mul_lo(rows.blocks, bytes(rows.type));
-  k.for_(k.ctaid_x(), count, k.nctaid_x(), [&](Value<u32> row) {
+  const Value<u32> blocks = k.nctaid_x();
+  k.for_(k.ctaid_x(), count, blocks, [&](Value<u32> row) {
     const Ptr<b8> from = w.offset_bytes(k.mul_wide(row, stored_bytes));
     Ptr<b8> to = y.offset_bytes(k.mul_wide(row, row_units) << 1u);
     for (std::size_t f = 0; f < fields.size(); ++f) {

@@ -128,8 +128,9 @@ Keys load_parts(KernelBuilder& k, const Ptr<u64>& parts, const Value<u32>& count
   const Value<u32> thread = k.tid_x();
   for (std::uint32_t i = 0; i < kKeys; ++i) {
     const Value<u32> index = thread + i * TopK::kThreads;
-    keys.push_back(k.ld_global_predicated(parts + index, index < count, std::uint64_t{0},
-                                          {.cache = Cache::cg}));
+    const Pred exists = index < count;
+    keys.push_back(
+        k.ld_global_predicated(parts + index, exists, std::uint64_t{0}, {.cache = Cache::cg}));
   }
   return keys;
 }
