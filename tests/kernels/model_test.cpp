@@ -186,7 +186,8 @@ TEST_CASE("a prediction names its largest term, its regime and its error") {
   CHECK(predict(copy_of(1024), row, {Boundary::Graph, true}).regime == Regime::Repeated);
   CHECK(unproved(Boundary::Graph).empty());
   CHECK(unproved(Boundary::Programmatic) ==
-        "the boundary of a programmatic dependent launch rests on two published timings, which disagree");
+        "the boundary of a programmatic dependent launch rests on two published timings, which "
+        "disagree");
   // A GPU that was never measured has a wider band.
   CHECK(predict(copy_of(1024), gpu("b200")).error.worst > tiny.error.worst);
 }

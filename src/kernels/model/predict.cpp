@@ -95,7 +95,8 @@ std::string_view to_string(Boundary boundary) noexcept {
 
 std::string_view unproved(Boundary boundary) noexcept {
   if (boundary != Boundary::Programmatic) return {};
-  return "the boundary of a programmatic dependent launch rests on two published timings, which disagree";
+  return "the boundary of a programmatic dependent launch rests on two published timings, which "
+         "disagree";
 }
 
 LaunchPrediction predict(const LaunchWork& work, const GpuRates& rates, const ptx::Gpu& gpu,
