@@ -96,8 +96,9 @@ class Generator {
     line("mul.wide.u32 %a, %gid, " + std::to_string(kOutputWords * 4) + ";");
     line("add.s64 %own, %out, %a;");
     for (std::uint32_t i = 0; i < kValues; ++i) {
-      line("mad.lo.u32 %r" + std::to_string(i) + ", %gid, " + std::to_string(dice_.below(100000)) +
-           ", " + std::to_string(dice_.below(1000)) + ";");
+      const std::string addend = std::to_string(dice_.below(1000));
+      const std::string factor = std::to_string(dice_.below(100000));
+      line("mad.lo.u32 %r" + std::to_string(i) + ", %gid, " + factor + ", " + addend + ";");
     }
     for (unsigned i = 0; i < 4; ++i) {
       const std::string n = std::to_string(i);

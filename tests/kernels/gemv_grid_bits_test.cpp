@@ -300,8 +300,8 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
       for (std::uint32_t p = 0; p < parts; ++p) {
         // Of all sizes, so that any other order rounds to something else.
         const auto mantissa = static_cast<float>(dice.between(1u << 23, (1u << 24) - 1));
-        const float number = std::ldexp(dice.chance(50) ? mantissa : -mantissa,
-                                        static_cast<int>(dice.below(16)) - 30);
+        const int exponent = static_cast<int>(dice.below(16)) - 30;
+        const float number = std::ldexp(dice.chance(50) ? mantissa : -mantissa, exponent);
         numbers.push_back(number);
         const std::size_t i = std::size_t{p} * wide;
         const std::size_t index = columns ? i * plan.problem.n + j : j * plan.problem.k + i;

@@ -164,8 +164,16 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     GemvProblem& p = plan.problem;
     p.layout = i % 2 == 0 ? GemvLayout::T : GemvLayout::R;
     p.weights = kTypes[i / 2 % 3];
-    p.k = one_of(0, 1, up_to(32), up_to(300), up_to(700), 256, 512, 67);
-    p.n = one_of(1, up_to(32), up_to(300), up_to(700), 256, 512, 129);
+    // One after another: the order in which a compiler evaluates arguments is its own.
+    const auto extents = [&] {
+      const std::uint32_t large = up_to(700);
+      const std::uint32_t medium = up_to(300);
+      return std::array{up_to(32), medium, large};
+    };
+    const auto [small_k, medium_k, large_k] = extents();
+    p.k = one_of(0, 1, small_k, medium_k, large_k, 256, 512, 67);
+    const auto [small_n, medium_n, large_n] = extents();
+    p.n = one_of(1, small_n, medium_n, large_n, 256, 512, 129);
     p.x = random() % 2 == 0 ? ElementType::f32 : p.weights;
     p.y = random() % 2 == 0 ? ElementType::f32 : p.weights;
     const std::uint32_t row = p.layout == GemvLayout::T ? p.n : p.k;

@@ -127,7 +127,10 @@ TEST_CASE("a step other than 1 and bounds near which the variable wraps, and oth
       shape.predicated = n % 2 == 1;
       std::vector<SplitCase> cases;
       for (int i = 0; i < count(2000, 40000); ++i) {
-        const auto number = [&] { return small(shape, dice() % 3, dice() % 24, 24); };
+        const auto number = [&] {
+          const std::uint64_t index = dice() % 24;
+          return small(shape, dice() % 3, index, 24);
+        };
         const SplitCase c{number(), number(), number(), step};
         if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
       }

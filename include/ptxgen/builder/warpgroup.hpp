@@ -66,8 +66,8 @@ Value<u64> matrix_descriptor(KernelBuilder& k, const Ptr<T, Shared>& p, const Ma
                                kMode(layout.swizzle) << 62;
   detail::Transaction transaction(k);
   const Value<u32> encoded = k.shr(k.and_(k.address_of(p, site), kAddressBits, site), 4, site);
-  Value<u64> descriptor =
-      k.or_(k.template cvt<u64>(encoded, Convert{}, site), k.constant<u64>(fields, site), site);
+  const Value<u64> field_bits = k.constant<u64>(fields, site);
+  Value<u64> descriptor = k.or_(k.template cvt<u64>(encoded, Convert{}, site), field_bits, site);
   transaction.keep();
   return descriptor;
 }
