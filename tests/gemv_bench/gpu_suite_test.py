@@ -82,11 +82,11 @@ with tempfile.TemporaryDirectory() as name:
     decoder = work / "decoder"
     status, said, last = run(suite, decoder, "--device", "emulator", "--only", "^(parity$|kernel/)")
     check(status == 0, f"the decoder's kernels exit with {status}", said)
-    check(last == "27 passed, 0 failed, 0 skipped", f"the last line is {last!r}", said)
+    check(last == "30 passed, 0 failed, 0 skipped", f"the last line is {last!r}", said)
     check("kernel pairs passed PTX parity" in (decoder / "log.txt").read_text(encoding="utf-8"),
           "the log has the pairs")
     measured_kernels = sorted(decoder.glob("kernel-*.json"))
-    check(len(measured_kernels) == 26, "a file for each kernel", str(measured_kernels))
+    check(len(measured_kernels) == 29, "a file for each kernel", str(measured_kernels))
     for file in measured_kernels:
         kernel = json.loads(file.read_text(encoding="utf-8"))
         check(kernel["ok"] and kernel["cold"] and kernel["iters"] == 1, file.name, str(kernel))
@@ -97,7 +97,8 @@ with tempfile.TemporaryDirectory() as name:
         check(kernel["compared"] % (kernel["rounds"] + 1) == 0, f"{file.name}: every launch", str(kernel))
     summary = (decoder / "summary.md").read_text(encoding="utf-8")
     for name in ("gemv-q4_k", "gemv-group-qkv-q4_k-q8_1", "gemv-group-gate-up-q4_k", "attention-100-bf16",
-                 "batched-gemv-q4_k-3", "rmsnorm-2", "rope-kv-write-2", "top-k"):
+                 "batched-gemv-q4_k-3", "rmsnorm-2", "rope-kv-write-2", "top-k", "gemm-96x80x64",
+                 "gemm-mma-96x80x64", "flash-attention-70"):
         check(f"| {name} |" in summary, f"the table has {name}", summary)
     check("| llama.cpp mmvq, large rows | RTX 3090 | 88 to 94 % | autorepl.dev cexp_3683be |" in summary,
           "what others publish", summary)
