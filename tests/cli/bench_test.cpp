@@ -244,6 +244,16 @@ TEST_CASE("bench NAME --cold times single launches beside copies") {
                  "beside each: "));
   check_usage_error(folder, {"rmsnorm", "--cold", "--iters", "5"},
                     "--iters 5 with --cold: a cold round is one launch; ask for more --rounds");
+  const auto beside =
+      folder.bench({"gemm_naive", "-p", "m=8", "-p", "n=8", "-p", "k=8", "--cublas"});
+  CHECK(beside.exit_code == 0);
+  CHECK(contains(beside.out, "cuBLAS is not measured: "));
+  CHECK(contains(beside.out, "cuBLAS needs a GPU, and this device is emulated"));
+  const auto document =
+      folder.bench({"gemm_naive", "-p", "m=8", "-p", "n=8", "-p", "k=8", "--cublas", "--json"});
+  CHECK(contains(document.out, "\"cublas_missing\": \"error: cuBLAS needs a GPU"));
+  check_usage_error(folder, {"--cublas"},
+                    "--cublas is for a kernel by name, as in: ptxgen bench gemm --cublas");
   check_usage_error(folder, {"--cold"},
                     "--cold is for a kernel by name, as in: ptxgen bench rmsnorm --cold");
 }

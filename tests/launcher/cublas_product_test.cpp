@@ -3,6 +3,8 @@
 
 #include "launcher/fake_cublas.hpp"
 #include "launcher/rig.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/launch/cublas.hpp"
 #include "support/dynamic_library.hpp"
@@ -66,7 +68,115 @@ int by_gemm(const MatrixProduct* p) {
   return 0;
 }
 
+// What BLAS means: C = op(A) op(B), all column-major, f32; into device memory.
+int by_definition(const MatrixProduct* p) {
+  asked = *p;
+  const auto at = [](const std::vector<float>& matrix, int transposed, int ld, int row,
+                     int column) {
+    const int inner = transposed != 0 ? column : row;
+    const int outer = transposed != 0 ? row : column;
+    return double{matrix[static_cast<std::size_t>(outer * ld + inner)]};
+  };
+  const auto extent = [](int transposed, int ld, int rows, int columns) {
+    const int outer = transposed != 0 ? rows : columns;
+    const int inner = transposed != 0 ? columns : rows;
+    return static_cast<std::size_t>((outer - 1) * ld + inner);
+  };
+  const auto a = fetch(p->a, extent(p->operation_a, p->lda, p->m, p->k));
+  const auto b = fetch(p->b, extent(p->operation_b, p->ldb, p->k, p->n));
+  for (int column = 0; column < p->n; ++column) {
+    std::vector<float> sums;
+    for (int row = 0; row < p->m; ++row) {
+      double sum = 0;
+      for (int i = 0; i < p->k; ++i) {
+        sum += at(a, p->operation_a, p->lda, row, i) * at(b, p->operation_b, p->ldb, i, column);
+      }
+      sums.push_back(static_cast<float>(sum));
+    }
+    const auto to = reinterpret_cast<std::uint64_t>(p->c) +
+                    4 * static_cast<std::uint64_t>(column) * static_cast<std::uint64_t>(p->ldc);
+    driver::emulated::table().memcpy_to_device(to, sums.data(), 4 * sums.size());
+  }
+  return 0;
+}
+int by_zeros(const MatrixProduct* p) {
+  driver::emulated::table().memset_d32(reinterpret_cast<std::uint64_t>(p->c), 0, 1);
+  return 0;
+}
+
+Settings with_fake() {
+  Settings settings;
+  settings.cublas_path = FAKE_CUBLAS;
+  return settings;
+}
+
 }  // namespace
+
+TEST_CASE("a benchmark of a GEMM has rounds of cuBLAS, whose results are compared, too") {
+  const Rig rig;
+  hooks().matrix_product = by_definition;
+  for (unsigned transposed = 0; transposed < 4; ++transposed) {
+    for (const bool cold : {false, true}) {
+      GemmNaive kernel;
+      kernel.problem = {.m = 5, .n = 7, .k = 12, .type = ElementType::f32};
+      kernel.problem.transpose_a = transposed % 2 != 0;
+      kernel.problem.transpose_b = transposed / 2 != 0;
+      kernel.problem.lda = 13;
+      kernel.problem.ldb = 14;
+      kernel.problem.ldc = 9;
+      const auto& description = kDescription<GemmNaive>;
+      std::vector<std::uint64_t> values(description.parameters.size());
+      description.values_of(&kernel, values.data());
+      BenchmarkOptions options{.launches = 1, .rounds = 2, .warmup = 0, .cold = cold};
+      options.cublas = with_fake();
+      const Benchmark result = benchmark(rig.launcher, rig.context, description, values, options);
+      CHECK(result.verification.ok());
+      INFO(result.cublas.error_text() << result.cublas.first_wrong);
+      CHECK(result.cublas.ok());
+      CHECK(result.cublas.compared == 2 * (4 * 9 + 7));  // with the gaps between rows
+      CHECK(result.cublas_microseconds.size() == 2);
+      CHECK(result.cublas_version == "13.0.2");
+      CHECK(asked.compute_type == 68);
+    }
+  }
+  hooks().matrix_product = by_zeros;
+  BenchmarkOptions options{.launches = 1, .rounds = 1, .warmup = 0};
+  options.cublas = with_fake();
+  const KernelDescription& naive = kDescription<GemmNaive>;
+  std::vector<std::uint64_t> values = naive.default_values();
+  for (const char* size : {"m", "n", "k"}) values[parameter_index(naive, size)] = 8;
+  const Benchmark wrong = benchmark(rig.launcher, rig.context, naive, values, options);
+  CHECK(wrong.verification.ok());
+  CHECK_FALSE(wrong.cublas.ok());
+  CHECK(wrong.cublas.wrong > 0);
+}
+
+TEST_CASE("a benchmark without cuBLAS says why, and is none the worse") {
+  const Rig rig;
+  const auto reason = [&](std::string_view name, const Settings& settings,
+                          std::initializer_list<std::pair<const char*, std::uint64_t>> changed) {
+    const KernelDescription& kernel = kernel_named(name);
+    std::vector<std::uint64_t> values = kernel.default_values();
+    for (const auto& [parameter, value] : changed)
+      values[parameter_index(kernel, parameter)] = value;
+    BenchmarkOptions options{.launches = 1, .rounds = 1, .warmup = 0};
+    options.cublas = settings;
+    const Benchmark result = benchmark(rig.launcher, rig.context, kernel, values, options);
+    CHECK(result.verification.ok());
+    CHECK(result.cublas_microseconds.empty());
+    REQUIRE(result.cublas.error);
+    return result.cublas.error->code + ": " + result.cublas.error->message;
+  };
+  CHECK(reason("vadd", with_fake(), {{"n", 8}}) ==
+        "bad-problem: vadd is no kernel of the family gemm; cuBLAS is asked for their products "
+        "alone");
+  CHECK(reason("gemm_naive", with_fake(), {{"m", 8}, {"n", 8}, {"k", 8}, {"bias", 1}})
+            .starts_with("bad-problem: one call of cuBLAS cannot compute "));
+  Settings elsewhere;
+  elsewhere.cublas_path = "/nonexistent/libcublas.so";
+  CHECK(reason("gemm_naive", elsewhere, {{"m", 8}, {"n", 8}, {"k", 8}})
+            .starts_with("no-cublas: the library cuBLAS was not found"));
+}
 
 TEST_CASE("cuBLAS is asked for the product of either layout, by either function") {
   const Rig rig;

@@ -31,6 +31,7 @@ struct BenchArguments {
   std::vector<std::string> settings;
   std::uint64_t rounds = 0;  // 0: not given
   bool cold = false;
+  bool cublas = false;
   std::string op;
   std::string n;
   std::string sweep;
@@ -335,13 +336,16 @@ void check_options(const BenchArguments& options) {
   if (options.cold) {
     throw UsageError("--cold is for a kernel by name, as in: ptxgen bench rmsnorm --cold");
   }
+  if (options.cublas) {
+    throw UsageError("--cublas is for a kernel by name, as in: ptxgen bench gemm --cublas");
+  }
 }
 
 int bench(const BenchArguments& options) {
   check_options(options);
   if (!options.kernel.empty()) {
     return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
-                         options.rounds, options.cold, options.seed, options.device,
+                         options.rounds, options.cold, options.cublas, options.seed, options.device,
                          options.profile, options.json});
   }
   return measure_op(with_defaults(options));
@@ -365,6 +369,9 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_flag("--cold", options->cold,
                    "of the kernel: rounds of one launch after other memory was read, each beside "
                    "a copy of as many bytes");
+  command.add_flag(
+      "--cublas", options->cublas,
+      "of a kernel of the family gemm: each round beside one of cuBLAS, compared, too");
   command.add_option("--op", options->op, "vadd (default), copy or fma_rpt");
   command.add_option("--n", options->n, "elements, also as 2^E (default 2^26; emulator 2^20)");
   command.add_option("--sweep", options->sweep, "X..Y instead of --n: X, 2 X, 4 X, ... up to Y");

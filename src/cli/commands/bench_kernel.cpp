@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::uint64_t kMaxLaunches = 1'000'000'000;
 
-BenchmarkOptions counts_of(const BenchKernelOptions& options, bool emulated) {
+BenchmarkOptions counts_of(const BenchKernelOptions& options, const Settings& settings,
+                           bool emulated) {
   const auto count = [](const char* name, const std::string& text, const char* by_default,
                         std::uint64_t min) {
     return whole_number(name, text.empty() ? by_default : text, min, kMaxLaunches);
@@ -41,12 +42,44 @@ BenchmarkOptions counts_of(const BenchKernelOptions& options, bool emulated) {
   const std::uint32_t rounds = !options.cold ? 5 : emulated ? 3 : 20;
   counts.rounds = options.rounds == 0 ? rounds : static_cast<std::uint32_t>(options.rounds);
   counts.operands.seed = options.seed;
+  if (options.cublas) counts.cublas = settings;
   return counts;
 }
 
 // Units of 10^9 per second.
 double rate(std::uint64_t amount, double microseconds) {
   return microseconds > 0 ? static_cast<double>(amount) / microseconds * 1e-3 : 0;
+}
+
+void add_cublas(nlohmann::json& document, const Benchmark& result) {
+  const Verification& verified = result.cublas;
+  if (result.cublas_microseconds.empty()) {
+    document["cublas_missing"] = reason_of(verified);
+    return;
+  }
+  const double median = result.cublas_median();
+  document["cublas_version"] = result.cublas_version;
+  document["cublas_us"] = result.cublas_microseconds;
+  document["cublas_us_median"] = median;
+  document["cublas_gflops"] = rate(result.cost.flops, median);
+  document["cublas_compared"] = verified.compared;
+  document["cublas_wrong"] = verified.wrong;
+  document["cublas_worst_error_over_bound"] = verified.worst_share;
+}
+
+std::string cublas_text(const Benchmark& result) {
+  const Verification& verified = result.cublas;
+  if (result.cublas_microseconds.empty()) {
+    return format_text("cuBLAS is not measured: {}\n", reason_of(verified));
+  }
+  const double median = result.cublas_median();
+  return format_text(
+      "cuBLAS {} in turn: {:.2f} us, {:.2f} GFLOP/s, the kernel takes {:.2f} times as "
+      "long; {}\n",
+      result.cublas_version, median, rate(result.cost.flops, median),
+      median > 0 ? result.median() / median : 0,
+      verified.ok() ? format_text("right, largest error / bound {:.3f}", verified.worst_share)
+                    : "WRONG: " + reason_of(verified));
 }
 
 nlohmann::json as_json(const LibraryKernel& kernel, const Benchmark& result,
@@ -89,6 +122,7 @@ nlohmann::json as_json(const LibraryKernel& kernel, const Benchmark& result,
     document["copy_gbs"] = copy;
     document["copy_share"] = copy > 0 ? rate(result.cost.bytes(), median) / copy : 0;
   }
+  if (counts.cublas) add_cublas(document, result);
   if (!verified.ok()) document["error"] = reason_of(verified);
   if (choice.emulator) document["note"] = kEmulatedNote;
   return document;
@@ -119,6 +153,7 @@ std::string as_text(const LibraryKernel& kernel, const Benchmark& result,
         count_text(result.lead_bytes, "byte"), result.copy_median(), copy,
         copy > 0 ? rate(result.cost.bytes(), result.median()) / copy * 100 : 0);
   }
+  if (counts.cublas) text += cublas_text(result);
   text += verified.ok() ? format_text("right: {} elements compared, largest error / bound {:.3f}\n",
                                       verified.compared, verified.worst_share)
                         : format_text("WRONG: {}\n", reason_of(verified));
@@ -134,7 +169,7 @@ int bench_kernel(const BenchKernelOptions& options) {
   profile.apply(settings);
   const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
   const DeviceChoice choice = options.device.choice(settings);
-  const BenchmarkOptions counts = counts_of(options, choice.emulator);
+  const BenchmarkOptions counts = counts_of(options, settings, choice.emulator);
   const Device device = options.device.open(choice, settings);
   const Context context(device);
   LauncherOptions how;

@@ -17,6 +17,7 @@ struct BenchKernelOptions {
   std::string warmup;                 ///< empty: 10, on the emulator 1
   std::uint64_t rounds = 0;           ///< 0: 5; cold 20, on the emulator 3
   bool cold = false;                  ///< single launches, caches replaced before each
+  bool cublas = false;                ///< rounds of cuBLAS beside those of a GEMM
   std::uint64_t seed = 0;
   DeviceOptions device;
   ProfileOptions profile;

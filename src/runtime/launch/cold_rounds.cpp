@@ -69,23 +69,18 @@ ColdRounds::ColdRounds(const Launcher& launcher, const Context& context, std::ui
   from_.fill_bytes(kCopied);
 }
 
-template <class Work>
-double ColdRounds::timed(const Stream& stream, const Work& work) const {
+double ColdRounds::time(const std::function<void()>& launch, const Stream& stream) const {
   lead_read_.queue(lead_, stream);
   stream.record(begin_);
-  work();
+  launch();
   stream.record(end_);
   stream.synchronize();
   return double{end_.milliseconds_since(begin_)} * 1e3;
 }
 
-double ColdRounds::launch(const LaunchPlan& plan, const Stream& stream) const {
-  return timed(stream, [&] { plan.launch(); });
-}
-
 double ColdRounds::copy(const Stream& stream) {
   to_.fill_bytes(0, &stream);
-  const double microseconds = timed(stream, [&] { to_.copy(from_, &stream); });
+  const double microseconds = time([&] { to_.copy(from_, &stream); }, stream);
   constexpr std::uint32_t kWord = kCopied * 0x01010101u;
   const auto words = static_cast<std::uint32_t>(to_.bytes() / 4);
   if (copy_read_.sum(to_, stream) != words * kWord) {

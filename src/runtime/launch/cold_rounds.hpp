@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
@@ -33,8 +34,8 @@ class ColdRounds {
   ColdRounds(const Launcher& launcher, const Context& context, std::uint64_t moved,
              std::uint64_t lead_bytes);
 
-  /// Microseconds of a launch; waits for it.
-  [[nodiscard]] double launch(const LaunchPlan& plan, const Stream& stream) const;
+  /// Microseconds of what `launch` queues; waits for it.
+  [[nodiscard]] double time(const std::function<void()>& launch, const Stream& stream) const;
   /// Of a copy. Throws `Error` (Stage::Launch, "copy") if it did not copy.
   [[nodiscard]] double copy(const Stream& stream);
   [[nodiscard]] std::uint64_t lead_bytes() const noexcept { return lead_.bytes(); }
@@ -42,9 +43,6 @@ class ColdRounds {
   [[nodiscard]] std::uint64_t copy_bytes() const noexcept { return 2 * to_.bytes(); }
 
  private:
-  template <class Work>
-  [[nodiscard]] double timed(const Stream& stream, const Work& work) const;
-
   Event begin_, end_;
   Buffer<b8> lead_, from_, to_;
   BufferRead lead_read_, copy_read_;

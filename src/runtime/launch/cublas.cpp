@@ -1,6 +1,7 @@
 // src/runtime/launch/cublas.cpp - cuBLAS, found at run time
 #include "runtime/launch/cublas.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "ptxgen/support/error.hpp"
@@ -155,6 +156,43 @@ void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uin
   const int type = cuda_type(problem.weights);
   check(call_.gemm_ex(handle_, operation, kNoTranspose, n, 1, k, &one, floats(a), type, lda,
                       floats(x), type, k, &zero, floats(y), type, n, kCompute32, kAnyAlgorithm),
+        "cublasGemmEx");
+}
+
+void Cublas::matrix_product(driver::CUstream stream, std::uint64_t c, std::uint64_t a,
+                            std::uint64_t b, const GemmProblem& problem) const {
+  constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
+  const std::uint64_t sizes[] = {problem.m,         problem.n,         problem.k,
+                                 problem.pitch_a(), problem.pitch_b(), problem.pitch_c()};
+  if (*std::ranges::max_element(sizes) > kMax) {
+    throw Error(Stage::Launch, "launch-limits",
+                format_text("cuBLAS takes sizes up to {}, not {}", kMax, to_text(problem)));
+  }
+  const bool floats = problem.type == ElementType::f32 || problem.type == ElementType::f16 ||
+                      problem.type == ElementType::bf16;
+  if (problem.batch != 1 || problem.k == 0 || problem.type_b() != problem.type || !floats ||
+      problem.scaled || problem.bias || problem.residual ||
+      problem.activation != GemmActivation::None) {
+    throw Error(Stage::Launch, "bad-problem",
+                "one call of cuBLAS cannot compute " + to_text(problem));
+  }
+  if (call_.gemm_ex == nullptr) {
+    throw Error(Stage::Launch, "no-cublas", library_.path() + " has no function cublasGemmEx");
+  }
+  // Row-major is column-major transposed: C^T = B^T A^T.
+  const auto operation = [](bool transposed) { return transposed ? kTranspose : kNoTranspose; };
+  const auto size = [](std::uint64_t value) { return static_cast<int>(value); };
+  const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
+  const int type = cuda_type(problem.type);
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const std::lock_guard lock(mutex_);
+  check(call_.set_stream(handle_, stream), "cublasSetStream");
+  check(call_.gemm_ex(handle_, operation(problem.transpose_b), operation(problem.transpose_a),
+                      size(problem.n), size(problem.m), size(problem.k), &one, pointer(b), type,
+                      size(problem.pitch_b()), pointer(a), type, size(problem.pitch_a()), &zero,
+                      pointer(c), cuda_type(problem.c), size(problem.pitch_c()), kCompute32,
+                      kAnyAlgorithm),
         "cublasGemmEx");
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ptxgen/driver/api.hpp"
+#include "ptxgen/kernels/gemm/problem.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/dynamic_library.hpp"
@@ -48,6 +49,12 @@ class Cublas {
   /// that it cannot compute.
   void product(Way way, driver::CUstream stream, std::uint64_t y, std::uint64_t a, std::uint64_t x,
                const GemvProblem& problem) const;
+
+  /// Queues the plain product of one matrix (no batch, alpha, beta, bias, residual, activation; k
+  /// not 0) with A and B of one type, f32, f16 or bf16: cublasGemmEx, sums in f32. Throws as
+  /// `product`.
+  void matrix_product(driver::CUstream stream, std::uint64_t c, std::uint64_t a, std::uint64_t b,
+                      const GemmProblem& problem) const;
 
  private:
   // cuBLAS's functions. A handle is opaque, a status and an operation are ints.

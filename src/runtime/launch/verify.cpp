@@ -5,6 +5,7 @@
 
 #include "runtime/launch/checked_call.hpp"
 #include "runtime/launch/cold_rounds.hpp"
+#include "runtime/launch/cublas_product.hpp"
 #include "runtime/launch/dependence.hpp"
 #include "support/format.hpp"
 
@@ -42,42 +43,72 @@ void launch_once(const Launcher& launcher, const Context& context, CheckedCall& 
 
 // One round: launches on restored memory between two events, then the comparison. Microseconds per
 // launch.
-double timed_round(const Launcher& launcher, const Context& context, const LaunchPlan& plan,
+template <class Launch>
+double timed_round(const Launcher& launcher, const Context& context, const Launch& launch,
                    const Stream& stream, CheckedCall& call, std::uint64_t launches,
                    Verification& result) {
   call.restore();
   const Event begin(context);
   const Event end(context);
   stream.record(begin);
-  for (std::uint64_t i = 0; i < launches; ++i) plan.launch();
+  for (std::uint64_t i = 0; i < launches; ++i) launch();
   stream.record(end);
   stream.synchronize();
   const double microseconds = double{end.milliseconds_since(begin)} * 1e3;
   if (call.reads_outputs()) {
     // The launches computed with each other's results; one more has the reference's inputs.
     call.restore();
-    plan.launch();
+    launch();
     stream.synchronize();
   }
   call.compare(launcher, result);
   return microseconds / static_cast<double>(launches);
 }
 
+// The same product by cuBLAS, where it was asked for; why there is none is in the result.
+std::unique_ptr<const CublasProduct> cublas_product(const Context& context, const CheckedCall& call,
+                                                    const std::optional<Settings>& settings,
+                                                    Benchmark& result) {
+  if (!settings) return nullptr;
+  try {
+    auto product =
+        std::make_unique<const CublasProduct>(context, *settings, call.call(), call.spec());
+    result.cublas_version = product->version();
+    // The first product loads code.
+    const Stream stream(context);
+    product->queue(stream);
+    stream.synchronize();
+    return product;
+  } catch (const Error& error) {
+    result.cublas.error = error;
+    return nullptr;
+  }
+}
+
 void time_rounds(const Launcher& launcher, const Context& context, CheckedCall& call,
-                 const BenchmarkOptions& options, Benchmark& result) {
+                 const BenchmarkOptions& options, const CublasProduct* cublas, Benchmark& result) {
   const Stream stream(context);
   const LaunchPlan plan = launcher.plan(call.call(), stream);
+  const auto launch = [&] { plan.launch(); };
+  const auto product = [&] { cublas->queue(stream); };
   result.geometry = plan.record().geometry;
-  for (std::uint64_t i = 0; i < options.warmup; ++i) plan.launch();
+  for (std::uint64_t i = 0; i < options.warmup; ++i) {
+    launch();
+    if (cublas != nullptr) product();
+  }
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
-    result.microseconds.push_back(
-        timed_round(launcher, context, plan, stream, call, options.launches, result.verification));
+    result.microseconds.push_back(timed_round(launcher, context, launch, stream, call,
+                                              options.launches, result.verification));
+    if (cublas == nullptr) continue;
+    result.cublas_microseconds.push_back(
+        timed_round(launcher, context, product, stream, call, options.launches, result.cublas));
   }
 }
 
 // One launch and one copy a round; every launch is compared.
 void time_cold_rounds(const Launcher& launcher, const Context& context, CheckedCall& call,
-                      const BenchmarkOptions& options, Benchmark& result) {
+                      const BenchmarkOptions& options, const CublasProduct* cublas,
+                      Benchmark& result) {
   const Stream stream(context);
   const LaunchPlan plan = launcher.plan(call.call(), stream);
   ColdRounds cold(launcher, context, result.cost.bytes(), options.lead_bytes);
@@ -88,9 +119,13 @@ void time_cold_rounds(const Launcher& launcher, const Context& context, CheckedC
   stream.synchronize();
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     call.restore();
-    result.microseconds.push_back(cold.launch(plan, stream));
+    result.microseconds.push_back(cold.time([&] { plan.launch(); }, stream));
     call.compare(launcher, result.verification);
     result.copy_microseconds.push_back(cold.copy(stream));
+    if (cublas == nullptr) continue;
+    call.restore();
+    result.cublas_microseconds.push_back(cold.time([&] { cublas->queue(stream); }, stream));
+    call.compare(launcher, result.cublas);
   }
 }
 
@@ -122,6 +157,7 @@ Verification verify(const Launcher& launcher, const Context& context,
 
 double Benchmark::median() const { return median_of(microseconds); }
 double Benchmark::copy_median() const { return median_of(copy_microseconds); }
+double Benchmark::cublas_median() const { return median_of(cublas_microseconds); }
 
 Benchmark benchmark(const Launcher& launcher, const Context& context,
                     const KernelDescription& kernel, std::span<const std::uint64_t> values,
@@ -143,7 +179,9 @@ Benchmark benchmark(const Launcher& launcher, const Context& context,
     launch_once(launcher, context, call, result.verification);
     // A wrong kernel is not timed.
     if (result.verification.ok()) {
-      (options.cold ? time_cold_rounds : time_rounds)(launcher, context, call, options, result);
+      const auto cublas = cublas_product(context, call, options.cublas, result);
+      (options.cold ? time_cold_rounds : time_rounds)(launcher, context, call, options,
+                                                      cublas.get(), result);
     }
   } catch (const Error& error) {
     result.verification.error = error;

@@ -77,6 +77,9 @@ struct BenchmarkOptions {
   bool cold = false;
   std::uint64_t lead_bytes = 0;  ///< cold: of that memory; 0: twice the L2, emulated 4096
   VerifyOptions operands = {};
+  /// After each round one of cuBLAS, found by these settings, with the same operands and compared
+  /// with the same reference; for the kernels of the family gemm.
+  std::optional<Settings> cublas{};
 };
 
 /// A kernel's time.
@@ -84,15 +87,19 @@ struct Benchmark {
   /// Of a launch before, and of the results of each round.
   Verification verification;
   std::vector<double> microseconds;  ///< per launch, one for each round; empty if a result is wrong
-  std::vector<double> copy_microseconds;  ///< cold: of a copy after the launch of each round
-  std::uint64_t copy_bytes = 0;           ///< that such a copy reads and writes
-  std::uint64_t lead_bytes = 0;           ///< read before each of them
-  KernelCost cost;                        ///< of one launch
+  std::vector<double> copy_microseconds;    ///< cold: of a copy after the launch of each round
+  std::uint64_t copy_bytes = 0;             ///< that such a copy reads and writes
+  std::uint64_t lead_bytes = 0;             ///< read before each of them
+  std::vector<double> cublas_microseconds;  ///< per product of cuBLAS, one for each round
+  Verification cublas;                      ///< of those products; its `error`: why there is none
+  std::string cublas_version;               ///< "13.0.2"
+  KernelCost cost;                          ///< of one launch
   LaunchGeometry geometry;
 
-  /// Microseconds per launch, and per copy; 0 if nothing was timed.
+  /// Microseconds per launch, per copy, and per product of cuBLAS; 0 if nothing was timed.
   [[nodiscard]] double median() const;
   [[nodiscard]] double copy_median() const;
+  [[nodiscard]] double cublas_median() const;
 };
 
 /// Verifies the kernel, then times rounds of launches of a `LaunchPlan` between two events. Before
