@@ -62,6 +62,7 @@ void add_cublas(nlohmann::json& document, const Benchmark& result) {
   document["cublas_us"] = result.cublas_microseconds;
   document["cublas_us_median"] = median;
   document["cublas_gflops"] = rate(result.cost.flops, median);
+  document["cublas_ok"] = verified.ok();
   document["cublas_compared"] = verified.compared;
   document["cublas_wrong"] = verified.wrong;
   document["cublas_worst_error_over_bound"] = verified.worst_share;

@@ -1,11 +1,11 @@
 // src/kernels/gemm/product.cpp - the product that a kernel of the family computes
 #include "kernels/gemm/product.hpp"
 
+#include <type_traits>
+#include <variant>
+
 #include "ptxgen/kernels/gemm/gemm.hpp"
-#include "ptxgen/kernels/gemm/mma.hpp"
-#include "ptxgen/kernels/gemm/naive.hpp"
-#include "ptxgen/kernels/gemm/tiled.hpp"
-#include "ptxgen/kernels/gemm/wgmma.hpp"
+#include "ptxgen/kernels/gemm/planner.hpp"
 #include "ptxgen/kernels/gemm/wmma.hpp"
 
 namespace ptxgen::inline v0::gemm {
@@ -18,21 +18,27 @@ const GemmProblem* problem_in(const Kernel& kernel) {
   return &kernel.problem;
 }
 
+template <class Kernel>
+const GemmProblem* problem_if(const KernelDescription& kernel, const void* spec) {
+  if (kernel.name_hash != kDescription<Kernel>.name_hash) return nullptr;
+  return problem_in(*static_cast<const Kernel*>(spec));
+}
+
+// The kernels that the planner chooses from.
 template <class... Kernels>
-const GemmProblem* find_problem(const KernelDescription& kernel, const void* spec) {
+const GemmProblem* problem_of_planned(std::type_identity<std::variant<Kernels...>>,
+                                      const KernelDescription& kernel, const void* spec) {
   const GemmProblem* found = nullptr;
-  const auto look = [&]<class Kernel>(const KernelDescription& one, const Kernel*) {
-    if (one.name_hash == kernel.name_hash) found = problem_in(*static_cast<const Kernel*>(spec));
-  };
-  (look(kDescription<Kernels>, static_cast<const Kernels*>(nullptr)), ...);
+  ((found = problem_if<Kernels>(kernel, spec)) || ...);
   return found;
 }
 
 }  // namespace
 
 const GemmProblem* product_of(const KernelDescription& kernel, const void* spec) {
-  return find_problem<GemmProblem, GemmMma, GemmNaive, GemmTiled, GemmWgmma, GemmWmma>(kernel,
-                                                                                       spec);
+  if (const auto* const found = problem_if<GemmProblem>(kernel, spec)) return found;
+  if (const auto* const found = problem_if<GemmWmma>(kernel, spec)) return found;
+  return problem_of_planned(std::type_identity<GemmKernel>(), kernel, spec);
 }
 
 }  // namespace ptxgen::inline v0::gemm

@@ -15,7 +15,7 @@ class CublasProduct {
  public:
   /// `spec`: of the call. Throws `Error` (Stage::Launch): "bad-problem" for a kernel that is no
   /// GEMM, or a problem that one call of cuBLAS cannot compute; "no-cublas", also on an emulated
-  /// device, unless `Settings::cublas_path` is set; "cublas-failed".
+  /// device; "cublas-failed".
   CublasProduct(const Context& context, const Settings& settings, const KernelCall& call,
                 const void* spec);
   CublasProduct(const CublasProduct&) = delete;
