@@ -282,6 +282,57 @@ TEST_CASE("release and acquire between blocks", "[race]") {
   }
 }
 
+TEST_CASE("a counter that is polled", "[race]") {
+  Run run(4);
+  const auto arrive = [&](unsigned block, unsigned warp = 0) {
+    run.block(block).warp(warp).write(1, strided(0x400 * block, 4));
+    run.warp_sync();
+    run.fence(Modifier::gpu, 1);
+    run.atomic(2, kFlag);
+  };
+  const auto poll = [&](Modifier scope, std::uint32_t mask = 1) {
+    run.block(3).warp(0).flag(Kind::Read, 3, Modifier::volatile_, Modifier::none, mask);
+    run.fence(scope, mask, Modifier::acq_rel, 78);
+  };
+  arrive(0);
+  SECTION("the same value in a scope that reaches, at last") {
+    arrive(3, 1);  // reaches in both scopes
+    for (const std::uint32_t lane : {1u, 2u}) {
+      poll(Modifier::cta, lane);
+      poll(Modifier::cta, lane);
+      run.read(4, strided(0, 4), lane);
+      const auto found = run.take();
+      REQUIRE(found.size() == 1);
+      CHECK(found[0].conflict.rule == Rule::ScopeTooNarrow);
+      CHECK(found[0].statement == 78);
+    }
+    poll(Modifier::gpu);
+    run.read(5, strided(8, 0), 1);
+    run.clean();
+  }
+  SECTION("every value, until all have arrived") {
+    poll(Modifier::gpu);
+    poll(Modifier::gpu);
+    run.read(4, strided(0, 4), 1);
+    run.clean();
+    arrive(1);
+    arrive(2);
+    run.block(3).read(4, strided(0x400, 4), 1);
+    CHECK(run.only(4, 1).conflict.other.cta == 1);
+    poll(Modifier::gpu);
+    for (unsigned b = 0; b < 3; ++b) run.read(5, strided(0x400 * b + 4, 0), 1);
+    run.clean();
+  }
+  SECTION("by lanes of their own") {
+    poll(Modifier::gpu);
+    run.read(4, strided(0, 0), 2);
+    CHECK_FALSE(run.take().empty());
+    poll(Modifier::gpu, 2);
+    run.read(5, strided(4, 0), 3);
+    run.clean();
+  }
+}
+
 TEST_CASE("a scope that does not reach", "[race]") {
   Run run(2);
   run.block(0).write(1, strided(0, 4), 1);

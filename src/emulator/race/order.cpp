@@ -143,7 +143,7 @@ void ThreadOrder::restart(const Cta& cta) {
     lanes_.push_back(i < cta.warps.size() ? cta.warps[i].lanes : 1u);
     warps_[i].released = floor_;
     warps_[i].groups.resize(1);
-    warps_[i].groups[0] = {0xffffffffu, {}, nullptr};
+    warps_[i].groups[0] = Group();
   }
   for (auto& barrier : barriers_) barrier.reset();
 }
@@ -216,7 +216,7 @@ void ThreadOrder::forget() noexcept {
   for (Warp& warp : warps_) {
     warp.released = 0;
     warp.groups.resize(1);
-    warp.groups[0] = {0xffffffffu, {}, nullptr};
+    warp.groups[0] = Group();
   }
   for (auto& barrier : barriers_) {
     if (!barrier) continue;
@@ -303,8 +303,33 @@ void ThreadOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& rele
   release.foreign = at.foreign;
 }
 
+ThreadOrder::News ThreadOrder::news_of(const Release& release, const Release* end,
+                                       const Reaches& reaches) const {
+  News news;
+  const auto add = [&](std::uint32_t block, const Known& known) {
+    if (block == number_) return news.own.join(known, lanes_);
+    if (!news.foreign) news.foreign = std::make_shared<Foreign>();
+    (*news.foreign)[block].join(known, whole_warps());
+  };
+  for (const Release* at = &release; at != nullptr && at != end; at = at->before.get()) {
+    if (!reaches(*at)) {
+      news.complete = false;
+      continue;
+    }
+    add(at->block, at->known);
+    if (!at->foreign) continue;
+    for (const auto& [block, known] : *at->foreign) add(block, known);
+  }
+  return news;
+}
+
+void ThreadOrder::tell(Group& group, const News& news) const {
+  group.known.join(news.own, lanes_);
+  if (news.foreign) group.foreign = join(group.foreign, ForeignPointer(news.foreign));
+}
+
 void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
-                        const std::function<bool(const Release&)>& reaches) {
+                        const Reaches& reaches) {
   // Polling threads acquire the same release repeatedly.
   if (release.block == number_ && release.before == nullptr && release.foreign == nullptr &&
       std::ranges::all_of(warps_[warp].groups, [&](const Group& at) {
@@ -314,31 +339,28 @@ void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& 
   }
   apart_ = false;
   part(warp, lanes);
-  std::shared_ptr<Foreign> news;
-  Known own;
-  for (const Release* at = &release; at != nullptr; at = at->before.get()) {
-    if (!reaches(*at)) continue;
-    if (at->block == number_) {
-      own.join(at->known, lanes_);
-    } else {
-      if (!news) news = std::make_shared<Foreign>();
-      (*news)[at->block].join(at->known, whole_warps());
-    }
-    if (at->foreign) {
-      for (const auto& [block, known] : *at->foreign) {
-        if (block == number_) {
-          own.join(known, lanes_);
-          continue;
-        }
-        if (!news) news = std::make_shared<Foreign>();
-        (*news)[block].join(known, whole_warps());
-      }
-    }
-  }
+  const News news = news_of(release, nullptr, reaches);
   for (Group& at : warps_[warp].groups) {
-    if ((at.mask & lanes) == 0) continue;
-    at.known.join(own, lanes_);
-    if (news) at.foreign = join(at.foreign, ForeignPointer(news));
+    if ((at.mask & lanes) != 0) tell(at, news);
+  }
+  merge(warp);
+}
+
+void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const ReleasePointer& release,
+                        ptx::Modifier scope, const Reaches& reaches) {
+  // Threads that poll a counter acquire the same chain of releases again, and others on top of it.
+  const auto has_learned = [&](const Group& at) {
+    return (at.mask & lanes) == 0 || (at.learned == release && at.scope == scope);
+  };
+  if (std::ranges::all_of(warps_[warp].groups, has_learned)) return;
+  apart_ = false;
+  part(warp, lanes);
+  for (Group& at : warps_[warp].groups) {
+    if (has_learned(at)) continue;
+    const News news = news_of(*release, at.scope == scope ? at.learned.get() : nullptr, reaches);
+    tell(at, news);
+    at.learned = news.complete ? release : nullptr;
+    at.scope = scope;
   }
   merge(warp);
 }

@@ -159,10 +159,16 @@ class ThreadOrder {
   /// The clock of a lane, without its own accesses.
   void snapshot(std::uint32_t warp, std::uint32_t lane, Release& release) const;
   [[nodiscard]] const std::vector<std::uint32_t>& warp_lanes() const noexcept { return lanes_; }
+  /// Whether a release synchronises with the acquire in question.
+  using Reaches = std::function<bool(const Release&)>;
   /// Joins a release, and those before it, into the clocks of the lanes if `reaches` is true for
   /// it.
   void learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
-             const std::function<bool(const Release&)>& reaches);
+             const Reaches& reaches);
+  /// The same of a release that does not change any more: what the lanes have learned of it in
+  /// `scope` before is not joined again.
+  void learn(std::uint32_t warp, std::uint32_t lanes, const ReleasePointer& release,
+             ptx::Modifier scope, const Reaches& reaches);
   /// Only before the first access of a new block.
   void restart(const Cta& cta);
   /// The same with another number; restarts time.
@@ -171,9 +177,17 @@ class ThreadOrder {
 
  private:
   struct Group {
-    std::uint32_t mask = 0;
+    std::uint32_t mask = 0xffffffffu;
     Known known;
     ForeignPointer foreign;
+    ReleasePointer learned;  ///< the last release of which these clocks have all, in scope
+    ptx::Modifier scope = ptx::Modifier::none;
+  };
+  /// What a chain of releases adds to clocks.
+  struct News {
+    Known own;
+    std::shared_ptr<Foreign> foreign;
+    bool complete = true;  ///< every release reaches
   };
   struct Warp {
     Tick released = 0;
@@ -191,6 +205,10 @@ class ThreadOrder {
   /// Splits groups at the boundary of `lanes`.
   void part(std::uint32_t warp, std::uint32_t lanes);
   void merge(std::uint32_t warp);
+  /// Of the releases before `end`.
+  [[nodiscard]] News news_of(const Release& release, const Release* end,
+                             const Reaches& reaches) const;
+  void tell(Group& group, const News& news) const;
   void complete_for_all(Barrier& barrier);
 
   std::uint32_t number_;

@@ -69,12 +69,13 @@ ptx::Modifier narrower(ptx::Modifier a, ptx::Modifier b) noexcept {
   return width(b) < width(a) ? b : a;
 }
 
-void SyncObjects::learn(const Party& party, std::uint32_t lanes, const Release& release,
-                        ptx::Modifier scope, std::uint32_t statement) {
+ThreadOrder::Reaches SyncObjects::reaches_lanes(const Party& party, std::uint32_t lanes,
+                                                ptx::Modifier scope,
+                                                std::uint32_t statement) const {
   const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes | 0x80000000u));
-  party.order->learn(party.warp(), lanes, release, [&](const Release& at) {
+  return [this, &party, lane, scope, statement](const Release& at) {
     return at.block == party.order->number() || reaches_(party, lane, at, scope, statement);
-  });
+  };
 }
 
 void SyncObjects::leave(const Party& party, const RaceAccess& access, std::uint32_t lane,
@@ -136,7 +137,8 @@ void SyncObjects::strong_access(const Party& party, const RaceAccess& access, st
     if (reads && found != objects_.end()) {
       const ReleasePointer release = found->second;
       if (acquires(access.order)) {
-        learn(party, 1u << lane, *release, access.scope, party.statement);
+        party.order->learn(party.warp(), 1u << lane, release, access.scope,
+                           reaches_lanes(party, 1u << lane, access.scope, party.statement));
       } else {
         if (!*party.lanes) *party.lanes = std::make_unique<LaneSync>();
         auto& seen = (*party.lanes)->seen[lane];
@@ -160,8 +162,10 @@ void SyncObjects::take_effect(const Party& party, std::uint32_t lanes, ptx::Modi
     (*party.lanes)->seen[lane].clear();
     for (const LaneSync::Seen& at : seen) {
       const bool read_is_narrower = width(at.scope) < width(scope);
-      learn(party, 1u << lane, *at.release, read_is_narrower ? at.scope : scope,
-            read_is_narrower ? at.statement : party.statement);
+      const ptx::Modifier both = read_is_narrower ? at.scope : scope;
+      party.order->learn(party.warp(), 1u << lane, at.release, both,
+                         reaches_lanes(party, 1u << lane, both,
+                                       read_is_narrower ? at.statement : party.statement));
     }
   });
 }
@@ -226,7 +230,8 @@ void SyncObjects::release_access(const ThreadOrder& order, std::uint32_t warp, s
 void SyncObjects::acquire(const Party& party, std::uint32_t lanes, std::uint64_t object) {
   const auto found = named_.find(object);
   if (found != named_.end()) {
-    learn(party, lanes, *found->second, ptx::Modifier::none, party.statement);
+    party.order->learn(party.warp(), lanes, *found->second,
+                       reaches_lanes(party, lanes, ptx::Modifier::none, party.statement));
   }
 }
 

@@ -66,8 +66,9 @@ class SyncObjects {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 
  private:
-  void learn(const Party& party, std::uint32_t lanes, const Release& release, ptx::Modifier scope,
-             std::uint32_t statement);
+  [[nodiscard]] ThreadOrder::Reaches reaches_lanes(const Party& party, std::uint32_t lanes,
+                                                   ptx::Modifier scope,
+                                                   std::uint32_t statement) const;
   void leave(const Party& party, const RaceAccess& access, std::uint32_t lane, std::uint64_t key);
 
   Reaches reaches_;
