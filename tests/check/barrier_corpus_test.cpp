@@ -11,17 +11,12 @@
 #include "check/barrier_corpus.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx.hpp"
+#include "support/findings.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
 
 namespace {
-
-std::string findings_of(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) text += to_text(finding) + "\n";
-  return text;
-}
 
 void judge(const std::string& file, std::size_t least) {
   const std::vector<BarrierCase> cases =

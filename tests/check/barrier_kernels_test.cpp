@@ -13,6 +13,7 @@
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
+#include "support/findings.hpp"
 #include "support/served_target.hpp"
 
 using namespace ptxgen;
@@ -23,12 +24,6 @@ namespace {
 std::string content(const std::filesystem::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::string findings_of(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) text += to_text(finding) + "\n";
-  return text;
 }
 
 bool any_error(const std::vector<Finding>& findings) {

@@ -3,29 +3,14 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "program.hpp"
 #include "ptxgen/ptx.hpp"
-#include "support/subprocess.hpp"
-#include "support/temporary_directory.hpp"
 
 using namespace ptxgen;
+using namespace ptxgen::test;
 using nlohmann::json;
 
 namespace {
-
-SubprocessResult ptxgen_program(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), PTXGEN_PROGRAM);
-  return run_program(arguments);
-}
-
-// The same with something on standard input.
-SubprocessResult with_input(const std::string& file, const std::string& arguments) {
-  return run_program(
-      {"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " " + arguments + " < " + file});
-}
-
-bool contains(const std::string& text, std::string_view piece) {
-  return text.find(piece) != std::string::npos;
-}
 
 constexpr std::string_view kGood =
     ".version 7.8\n.target sm_89\n.address_size 64\n"

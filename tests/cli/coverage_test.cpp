@@ -50,8 +50,8 @@ TEST_CASE("coverage of a library kernel: counts, gaps, heat map, files; runs are
   const auto sum = nlohmann::json::parse(read_file(both + "/coverage.json"));
   REQUIRE(sum["kernels"].size() == 1);
   CHECK(sum["kernels"][0]["cases"].size() == 2);
-  const auto covered = [](const nlohmann::json& json) {
-    return json["kernels"][0]["covered"]["branch_outcomes"][0].get<int>();
+  const auto covered = [](const nlohmann::json& report) {
+    return report["kernels"][0]["covered"]["branch_outcomes"][0].get<int>();
   };
   CHECK(covered(sum) > covered(file));
 

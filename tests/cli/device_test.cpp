@@ -50,12 +50,12 @@ ret;
 }
 )";
 
-struct Place {
+struct TwicePlace {
   TemporaryDirectory folder;
   std::string ptx = folder.file("twice.ptx");
   std::string x = folder.file("x.bin");
   std::string y = folder.file("y.bin");
-  Place() {
+  TwicePlace() {
     write_file(ptx, kTwice);
     write_file(x, bytes_of<float>({1, 2, 3, 4}));
   }
@@ -72,7 +72,7 @@ struct Place {
 
 TEST_CASE("run on a GPU takes the same arguments and writes the same files") {
   if (standin_missing()) return;
-  const Place place;
+  const TwicePlace place;
   for (const char* device : {"cuda:0", "emulator"}) {
     INFO(device);
     write_file(place.y, "");
@@ -96,7 +96,7 @@ TEST_CASE("run on a GPU takes the same arguments and writes the same files") {
 
 TEST_CASE("auto is a GPU where there is one, and the emulator for what only that can do") {
   if (standin_missing()) return;
-  const Place place;
+  const TwicePlace place;
   const auto device_of = [&](const std::string& library, std::vector<std::string> more) {
     more.push_back("--json");
     const auto result =
@@ -128,7 +128,7 @@ TEST_CASE("auto is a GPU where there is one, and the emulator for what only that
 
 TEST_CASE("a fault on a GPU is told, exits with 1 and takes the outputs with it") {
   if (standin_missing()) return;
-  const Place place;
+  const TwicePlace place;
   auto result = with_environment({kLibcuda}, place.call("1", {"--device", "cuda:0"}));
   CHECK(result.exit_code == 1);
   CHECK(contains(result.err, "CUDA_ERROR_ILLEGAL_ADDRESS"));
@@ -143,7 +143,7 @@ TEST_CASE("a fault on a GPU is told, exits with 1 and takes the outputs with it"
 
 TEST_CASE("wrong calls of run for a GPU say what is wrong") {
   if (standin_missing()) return;
-  const Place place;
+  const TwicePlace place;
   auto call = place.call("0", {"--device", "cuda:0"});
   const auto refused = [](const std::vector<std::string>& arguments, const std::string& library,
                           std::string_view message) {

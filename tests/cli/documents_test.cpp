@@ -1,31 +1,13 @@
 // tests/cli/documents_test.cpp - the manual page and the completions of shells
 #include <catch2/catch.hpp>
-#include <regex>
 
-#include "program.hpp"
+#include "help.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
 
 namespace {
-
-std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
-  const std::regex wanted(pattern);
-  std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at) {
-    found.push_back((*at)[1]);
-  }
-  return found;
-}
-
-// Every command that the program's own help names.
-std::vector<std::string> commands() {
-  const std::string help = ptxgen_program({"--help"}).out;
-  const auto at = help.find("Subcommands:");
-  REQUIRE(at != std::string::npos);
-  return matches(help.substr(at), "\n  ([a-z][a-z-]*) ");
-}
 
 bool has_program(const std::string& name) {
   return run_program({"/bin/sh", "-c", "command -v " + name}).exit_code == 0;

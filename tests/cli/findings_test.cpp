@@ -43,14 +43,6 @@ std::string many(int count) {
   return text + "ret;\n}\n";
 }
 
-struct Place {
-  TemporaryDirectory folder;
-  std::string with(std::string_view name, std::string_view content) const {
-    write_file(folder.file(name), content);
-    return folder.file(name);
-  }
-};
-
 SubprocessResult run(const std::string& ptx, const std::vector<std::string>& more = {}) {
   std::vector<std::string> call = {"run",     ptx, "--grid", "1",
                                    "--block", "1", "--arg",  "fill:u32:1:0"};

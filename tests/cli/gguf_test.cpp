@@ -5,8 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "model/gguf_writer.hpp"
-#include "program.hpp"
+#include "model_file.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -35,16 +34,10 @@ GgufWriter small_model() {
   return writer;
 }
 
-struct Model {
-  TemporaryDirectory folder;
-  std::string path = folder.file("model.gguf");
-  explicit Model(const GgufWriter& writer) { write_file(path, writer.bytes()); }
-};
-
 }  // namespace
 
 TEST_CASE("gguf lists metadata, tensors and totals") {
-  const Model model(small_model());
+  const GgufFile model(small_model());
   const auto result = ptxgen_program({"gguf", model.path});
   CHECK(result.exit_code == 0);
   CHECK(result.err == "");
@@ -74,7 +67,7 @@ all         3    6656   3964
 }
 
 TEST_CASE("gguf --json has every element") {
-  const Model model(small_model());
+  const GgufFile model(small_model());
   const auto result = ptxgen_program({"gguf", "--json", model.path});
   REQUIRE(result.exit_code == 0);
   CHECK(result.err == "");
@@ -109,7 +102,7 @@ TEST_CASE("gguf --json shows floats that JSON has no numbers for as text") {
   const float infinity = std::numeric_limits<float>::infinity();
   writer.key("a", written(infinity)).key("b", written(-double{infinity}));
   writer.key("c", written(std::numeric_limits<float>::quiet_NaN())).key("\xff", written("\xff"));
-  const Model model(writer);
+  const GgufFile model(writer);
   const auto result = ptxgen_program({"gguf", "--json", model.path});
   REQUIRE(result.exit_code == 0);
   const json metadata = json::parse(result.out).at("metadata");
@@ -121,7 +114,7 @@ TEST_CASE("gguf --json shows floats that JSON has no numbers for as text") {
 }
 
 TEST_CASE("gguf reads standard input and writes files") {
-  const Model model(small_model());
+  const GgufFile model(small_model());
   const std::string expected = ptxgen_program({"gguf", model.path}).out;
   const auto piped =
       run_program({"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " gguf - < " + model.path});
@@ -135,7 +128,7 @@ TEST_CASE("gguf reads standard input and writes files") {
 }
 
 TEST_CASE("gguf of a file without keys and tensors") {
-  const Model model({});
+  const GgufFile model({});
   CHECK(ptxgen_program({"gguf", model.path}).out ==
         "GGUF version 3, 24 bytes: 0 keys, 0 tensors, data from byte 32, alignment 32\n");
   const json document = json::parse(ptxgen_program({"gguf", "--json", model.path}).out);
@@ -146,7 +139,7 @@ TEST_CASE("gguf of a file without keys and tensors") {
 TEST_CASE("gguf refuses with exit code 2, nothing on standard output, the file and the place") {
   GgufWriter bad = small_model();
   bad.tensors[1].offset = 96;
-  const Model model(bad);
+  const GgufFile model(bad);
   for (const bool as_json : {false, true}) {
     std::vector<std::string> call = {"gguf", model.path};
     if (as_json) call.push_back("--json");
@@ -177,7 +170,7 @@ TEST_CASE("a file of 250 MB with a vocabulary of 262144 tokens is listed within 
   writer.key("tokenizer.ggml.tokens", written_array(ValueType::string, tokens))
       .key("tokenizer.ggml.scores", written_array(ValueType::f32, scores))
       .tensor("token_embd.weight", {896, kTokens}, gguf::find_tensor_type("Q8_0")->id, "");
-  const Model model(writer);
+  const GgufFile model(writer);
   std::filesystem::resize_file(
       model.path, std::filesystem::file_size(model.path) + kTokens * 896 / 32 * 34);  // zeros
   CHECK(std::filesystem::file_size(model.path) > 250'000'000);

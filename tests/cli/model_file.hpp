@@ -10,10 +10,18 @@
 
 #include "cli/program.hpp"
 #include "model/alphabet_model.hpp"
+#include "model/gguf_writer.hpp"
 
 namespace ptxgen::test {
 
-/// The file, in a folder that goes with it.
+/// What a writer has written, in a folder that goes with it.
+struct GgufFile {
+  TemporaryDirectory folder;
+  std::string path = folder.file("model.gguf");
+  explicit GgufFile(const GgufWriter& writer) { write_file(path, writer.bytes()); }
+};
+
+/// The alphabet model, in a folder that goes with it.
 struct ModelFile {
   TemporaryDirectory folder;
   std::string path = folder.file("alphabet.gguf");

@@ -2,36 +2,11 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <regex>
 
-#include "program.hpp"
+#include "help.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
-
-namespace {
-
-std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
-  const std::regex wanted(pattern);
-  std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at) {
-    found.push_back((*at)[1]);
-  }
-  return found;
-}
-
-std::string after(const std::string& text, const std::string& heading) {
-  const auto at = text.find(heading);
-  REQUIRE(at != std::string::npos);
-  return text.substr(at);
-}
-
-// Every command that the program's own help names.
-std::vector<std::string> commands() {
-  return matches(after(ptxgen_program({"--help"}).out, "Subcommands:"), "\n  ([a-z][a-z-]*) ");
-}
-
-}  // namespace
 
 TEST_CASE("every option with a whole number refuses what is none, with its range") {
   std::size_t tried = 0;

@@ -12,12 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-// The same with something on standard input.
-SubprocessResult with_input(const std::string& file, const std::string& arguments) {
-  return run_program(
-      {"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " " + arguments + " < " + file});
-}
-
 constexpr std::string_view kPlain =
     ".version 7.8\n.target sm_89\n.address_size 64\n"
     ".visible .entry k(.param .u64 p) {\n  .reg .f32 %f<3>;\n  mov.f32 %f1, 0f3F800000;\n"

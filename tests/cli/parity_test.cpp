@@ -2,8 +2,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/gguf_writer.hpp"
-#include "program.hpp"
+#include "model_file.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -25,12 +24,6 @@ GgufWriter sizes_of_model() {
   return writer;
 }
 
-struct Model {
-  TemporaryDirectory folder;
-  std::string path = folder.file("model.gguf");
-  explicit Model(const GgufWriter& writer) { write_file(path, writer.bytes()); }
-};
-
 std::vector<std::string> parity(std::vector<std::string> more) {
   more.insert(more.begin(), {"parity", "--device", "emulator"});
   return more;
@@ -39,7 +32,7 @@ std::vector<std::string> parity(std::vector<std::string> more) {
 }  // namespace
 
 TEST_CASE("parity prints a line for each pair, and how many passed") {
-  const Model model(sizes_of_model());
+  const GgufFile model(sizes_of_model());
   const auto result = ptxgen_program(parity({model.path, "--code"}));
   CHECK(result.exit_code == 0);
   CHECK(result.err == "");
@@ -56,7 +49,7 @@ TEST_CASE("parity prints a line for each pair, and how many passed") {
 }
 
 TEST_CASE("parity --json has each check of each pair, with launches") {
-  const Model model(sizes_of_model());
+  const GgufFile model(sizes_of_model());
   const auto result = ptxgen_program(parity({model.path, "--json"}));
   CHECK(result.exit_code == 0);
   const json document = json::parse(result.out);
@@ -103,7 +96,7 @@ TEST_CASE("parity --skip compares nothing, and says so") {
 
 TEST_CASE("parity refuses files that are no models, and models without sizes") {
   const auto refused = [](const GgufWriter& writer) {
-    const Model model(writer);
+    const GgufFile model(writer);
     const auto result = ptxgen_program(parity({model.path}));
     CHECK(result.exit_code == 2);
     CHECK(result.out == "");

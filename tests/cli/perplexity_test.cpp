@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-struct Model : ModelFile {
+struct PerplexityModel : ModelFile {
   [[nodiscard]] SubprocessResult perplexity(std::vector<std::string> options) const {
     return run("perplexity", std::move(options));
   }
@@ -31,7 +31,7 @@ double nll_of(std::span<const float> logits, std::uint32_t token) {
 }  // namespace
 
 TEST_CASE("perplexity is exp of the mean negative log-likelihood of the logits") {
-  const Model model;
+  const PerplexityModel model;
   // Two windows of 6; a seventh token in none. Without a tokenizer nothing is put before them.
   const std::vector<std::uint32_t> tokens = {265, 270, 271, 260, 261, 280, 262,
                                              263, 264, 3,   266, 267, 268};
@@ -74,7 +74,7 @@ TEST_CASE("perplexity is exp of the mean negative log-likelihood of the logits")
 }
 
 TEST_CASE("a text that the model expects has a perplexity near 1, another one not") {
-  const Model model;
+  const PerplexityModel model;
   const std::string file = model.folder.file("text.txt");
   write_file(file, "abcdefghijklmnopqrstuvwxyz");
   const auto result = model.perplexity({"-f", file, "--context", "10"});
@@ -89,7 +89,7 @@ TEST_CASE("a text that the model expects has a perplexity near 1, another one no
 }
 
 TEST_CASE("each window begins with the begin of text where the tokenizer puts one") {
-  const Model model;
+  const PerplexityModel model;
   // The second window would begin with `f`, after which the model expects g.
   const json document = model.perplexity_json(
       {"--prompt", "abcdefabcd", "--context", "6", "--all-positions", "--windows", "1"});
@@ -109,7 +109,7 @@ TEST_CASE("each window begins with the begin of text where the tokenizer puts on
 }
 
 TEST_CASE("a short text is one window, and a shorter one is refused") {
-  const Model model;
+  const PerplexityModel model;
   const auto result = model.perplexity({"--prompt", "abcdef"});
   CHECK(result.exit_code == 0);
   CHECK(contains(result.err, "one window of 7 tokens: the text has no more\n"));

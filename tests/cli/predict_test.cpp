@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-json json_of(std::vector<std::string> arguments) {
+json predict_json(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "predict");
   arguments.emplace_back("--json");
   const auto result = ptxgen_program(arguments);
@@ -22,7 +22,7 @@ json json_of(std::vector<std::string> arguments) {
   return json::parse(result.out);
 }
 
-std::string refused(std::vector<std::string> arguments) {
+std::string predict_refused(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "predict");
   const auto result = ptxgen_program(arguments);
   CHECK(result.exit_code == 2);
@@ -32,7 +32,8 @@ std::string refused(std::vector<std::string> arguments) {
 }  // namespace
 
 TEST_CASE("predict says what the library predicts of a described kernel") {
-  const json shown = json_of({"rmsnorm", "-p", "rows=64", "-p", "columns=4096", "--gpu", "gh200"});
+  const json shown =
+      predict_json({"rmsnorm", "-p", "rows=64", "-p", "columns=4096", "--gpu", "gh200"});
   const KernelDescription& kernel = kernel_named("rmsnorm");
   std::vector<std::uint64_t> values = kernel.default_values();
   values[parameter_index(kernel, "rows")] = 64;
@@ -45,12 +46,12 @@ TEST_CASE("predict says what the library predicts of a described kernel") {
   CHECK(shown.at("terms").at("launch") == predicted.terms.launch);
   CHECK(shown.at("error_band").at("worst") == predicted.error.worst);
   CHECK(shown.at("gpu_measured") == true);
-  CHECK(json_of({"rmsnorm", "--gpu", "h200"}).at("gpu_measured") == false);
+  CHECK(predict_json({"rmsnorm", "--gpu", "h200"}).at("gpu_measured") == false);
 }
 
 TEST_CASE("predict says what bounds attention on tensor cores, and how far to trust it") {
-  const json shown = json_of({"flash_attention_tensor_core", "-p", "queries=4096", "-p",
-                              "keys=4096", "-p", "head_size=128", "--gpu", "a100"});
+  const json shown = predict_json({"flash_attention_tensor_core", "-p", "queries=4096", "-p",
+                                   "keys=4096", "-p", "head_size=128", "--gpu", "a100"});
   FlashAttentionTensorCore kernel;
   kernel.problem.queries = kernel.problem.keys = 4096;
   kernel.problem.head_size = 128;
@@ -59,21 +60,21 @@ TEST_CASE("predict says what bounds attention on tensor cores, and how far to tr
   CHECK(shown.at("bound_by") == predicted.bound_by);
   CHECK(shown.at("terms").at("exp") == predicted.terms.exp);
   CHECK(shown.at("error_band").at("worst") == 0.4);
-  const json split = json_of({"flash_attention_tensor_core", "-p", "queries=4", "-p", "keys=16384",
-                              "-p", "splits=8", "--gpu", "a100"});
+  const json split = predict_json({"flash_attention_tensor_core", "-p", "queries=4", "-p",
+                                   "keys=16384", "-p", "splits=8", "--gpu", "a100"});
   CHECK(split.at("terms").at("merge") > 0);
-  const json by_wgmma = json_of({"flash_attention_wgmma", "-p", "queries=4096", "-p", "keys=4096",
-                                 "-p", "head_size=128", "--gpu", "h100"});
+  const json by_wgmma = predict_json({"flash_attention_wgmma", "-p", "queries=4096", "-p",
+                                      "keys=4096", "-p", "head_size=128", "--gpu", "h100"});
   CHECK(by_wgmma.at("us") > 0);
   CHECK(by_wgmma.at("bound_by") == "tensor");
-  CHECK(refused({"flash_attention", "--warm"}) ==
+  CHECK(predict_refused({"flash_attention", "--warm"}) ==
         "ptxgen: predict: attention is predicted cold, as a node of a graph; leave out --warm and "
         "--boundary");
 }
 
 TEST_CASE("predict gemv is the planner's first choice") {
-  const json shown = json_of({"gemv", "-p", "k=2560", "-p", "n=12288", "-p", "layout=R", "-p",
-                              "dtype=bf16", "--gpu", "gh200"});
+  const json shown = predict_json({"gemv", "-p", "k=2560", "-p", "n=12288", "-p", "layout=R", "-p",
+                                   "dtype=bf16", "--gpu", "gh200"});
   GemvProblem problem;
   problem.k = 2560;
   problem.n = 12288;
@@ -85,22 +86,22 @@ TEST_CASE("predict gemv is the planner's first choice") {
   CHECK(shown.at("us") == predict(plan, gpu).chained_us);
   CHECK(shown.at("terms").at("dram") == predict(plan, gpu).terms.dram);
   CHECK(shown.at("bound_by") == "dram");
-  const json early = json_of({"gemv", "--gpu", "gh200", "--boundary", "programmatic"});
+  const json early = predict_json({"gemv", "--gpu", "gh200", "--boundary", "programmatic"});
   CHECK(early.at("unproved") != "");
-  CHECK(early.at("us") < json_of({"gemv", "--gpu", "gh200"}).at("us").get<double>());
+  CHECK(early.at("us") < predict_json({"gemv", "--gpu", "gh200"}).at("us").get<double>());
 }
 
 TEST_CASE("predict of a stated stream") {
-  const json shown = json_of({"stream", "--gpu", "gh200", "--blocks", "132000", "--block", "1024",
-                              "--bytes-per-thread", "8", "--blocks-per-sm", "2"});
+  const json shown = predict_json({"stream", "--gpu", "gh200", "--blocks", "132000", "--block",
+                                   "1024", "--bytes-per-thread", "8", "--blocks-per-sm", "2"});
   // gpu-stream: 2756 GB/s with 16 KiB of each SM in flight.
   const double bytes = 132000.0 * 1024 * 8;
   CHECK(bytes / shown.at("us").get<double>() * 1e-3 == Approx(2756).epsilon(0.02));
   CHECK(shown.at("terms").at("dram") < shown.at("us").get<double>());
-  const json more = json_of({"stream", "--gpu", "gh200", "--blocks", "132", "--block", "256",
-                             "--bytes-per-thread", "65536", "--loads-in-flight", "8"});
-  const json fewer = json_of({"stream", "--gpu", "gh200", "--blocks", "132", "--block", "256",
-                              "--bytes-per-thread", "65536"});
+  const json more = predict_json({"stream", "--gpu", "gh200", "--blocks", "132", "--block", "256",
+                                  "--bytes-per-thread", "65536", "--loads-in-flight", "8"});
+  const json fewer = predict_json({"stream", "--gpu", "gh200", "--blocks", "132", "--block", "256",
+                                   "--bytes-per-thread", "65536"});
   CHECK(more.at("us") < fewer.at("us").get<double>());
   CHECK(fewer.at("bound_by") == "latency");
 }
@@ -120,17 +121,19 @@ TEST_CASE("predict as text says that it is one, with its error") {
 }
 
 TEST_CASE("predict refuses what it cannot predict") {
-  CHECK(refused({"nothing"}).starts_with("ptxgen: there is no kernel 'nothing'; there are: "));
-  CHECK(refused({"silu", "--boundary", "none"}) ==
+  CHECK(predict_refused({"nothing"})
+            .starts_with("ptxgen: there is no kernel 'nothing'; there are: "));
+  CHECK(predict_refused({"silu", "--boundary", "none"}) ==
         "ptxgen: --boundary none: write stream, graph or programmatic");
-  CHECK(refused({"stream"}) == "ptxgen: --blocks 0: write 1 to 2147483648");
-  CHECK(refused({"stream", "--blocks", "1", "--block", "2000"}) ==
+  CHECK(predict_refused({"stream"}) == "ptxgen: --blocks 0: write 1 to 2147483648");
+  CHECK(predict_refused({"stream", "--blocks", "1", "--block", "2000"}) ==
         "ptxgen: --block 2000: write 1 to 1024");
-  CHECK(refused({"stream", "--blocks", "1", "-p", "n=1"}) == "ptxgen: predict stream takes no -p");
-  CHECK(refused({"stream", "--blocks", "9", "--blocks-per-sm", "9", "--gpu", "h200"}) ==
+  CHECK(predict_refused({"stream", "--blocks", "1", "-p", "n=1"}) ==
+        "ptxgen: predict stream takes no -p");
+  CHECK(predict_refused({"stream", "--blocks", "9", "--blocks-per-sm", "9", "--gpu", "h200"}) ==
         "ptxgen: --blocks-per-sm 9: write 1 to 8");
-  CHECK(refused({"gemv", "--warm"}) ==
+  CHECK(predict_refused({"gemv", "--warm"}) ==
         "ptxgen: --warm: a GEMV is predicted with cold weights; leave it out");
-  CHECK(refused({"gemv", "--gpu", "a100", "--boundary", "programmatic"}) ==
+  CHECK(predict_refused({"gemv", "--gpu", "a100", "--boundary", "programmatic"}) ==
         "ptxgen: --boundary programmatic: NVIDIA A100 80GB SXM has no programmatic launch");
 }

@@ -25,6 +25,23 @@ inline SubprocessResult with_environment(std::vector<std::string> variables,
   return run_program(variables);
 }
 
+/// The same with a file on standard input.
+inline SubprocessResult with_input(const std::string& file, const std::string& arguments) {
+  return run_program(
+      {"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " " + arguments + " < " + file});
+}
+
+/// Files in a folder that goes with it.
+struct Place {
+  TemporaryDirectory folder;
+  [[nodiscard]] std::string file(std::string_view name) const { return folder.file(name); }
+  /// Returns the path.
+  std::string with(std::string_view name, std::string_view content) const {  // NOLINT
+    write_file(file(name), content);
+    return file(name);
+  }
+};
+
 inline bool contains(const std::string& text, std::string_view piece) {
   return text.find(piece) != std::string::npos;
 }

@@ -22,16 +22,6 @@ std::set<std::string> keys(const json& object) {
   return names;
 }
 
-// A folder with kernels and inputs.
-struct Place {
-  TemporaryDirectory folder;
-  std::string file(std::string_view name) const { return folder.file(name); }
-  std::string with(std::string_view name, std::string_view content) const {
-    write_file(folder.file(name), content);
-    return folder.file(name);
-  }
-};
-
 constexpr std::string_view kHead = ".version 7.8\n.target sm_89\n.address_size 64\n";
 
 // y[i] = a * x[i] with i the global thread, if i < n. The store is line 22.

@@ -34,13 +34,7 @@ std::string npy(const std::string& header, const std::string& data, char version
   return text + header + data;
 }
 
-struct Place {
-  TemporaryDirectory folder;
-  std::string file(std::string_view name) const { return folder.file(name); }
-  std::string with(std::string_view name, std::string_view content) const {
-    write_file(folder.file(name), content);
-    return folder.file(name);
-  }
+struct RunPlace : Place {
   SubprocessResult run(const std::string& ptx, const std::string& block,
                        const std::vector<std::string>& arguments,
                        const std::vector<std::string>& more = {}) const {
@@ -54,7 +48,7 @@ struct Place {
 }  // namespace
 
 TEST_CASE("print shows shape, type, head and tail") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const std::string s32 = place.with("s32.ptx", doubling("s32", "4"));
   const std::string f16 = place.with("f16.ptx", doubling("f16", "2"));
@@ -82,7 +76,7 @@ TEST_CASE("print shows shape, type, head and tail") {
 }
 
 TEST_CASE("random inputs depend on the seed and the argument, and on nothing else") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const auto shown = [&](const std::string& spec) {
     const auto result = place.run(f32, "1", {"print:random:f32:6:1", spec});
@@ -115,7 +109,7 @@ TEST_CASE("random inputs depend on the seed and the argument, and on nothing els
 }
 
 TEST_CASE("inputs are read-only unless they are printed or written") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   for (const std::string spec : {"fill:f32:4:0", "iota:f32:4", "random:f32:4"}) {
     const auto result = place.run(f32, "1", {spec, "fill:f32:4:1"});
@@ -126,7 +120,7 @@ TEST_CASE("inputs are read-only unless they are printed or written") {
 }
 
 TEST_CASE("NumPy files are read and written") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});
   const std::string x = place.with(
@@ -155,7 +149,7 @@ TEST_CASE("NumPy files are read and written") {
 }
 
 TEST_CASE("NumPy files that are not understood are refused with the reason") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const auto refused = [&](const std::string& content, std::string_view message) {
     const std::string file = place.with("bad.npy", content);
@@ -186,7 +180,7 @@ TEST_CASE("NumPy files that are not understood are refused with the reason") {
 }
 
 TEST_CASE("specs of typed buffers that are wrong say what to write") {
-  const Place place;
+  const RunPlace place;
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const auto refused = [&](const std::string& spec, std::string_view message) {
     const auto result = place.run(f32, "1", {"print:f32:1", spec});
@@ -210,7 +204,7 @@ TEST_CASE("specs of typed buffers that are wrong say what to write") {
 }
 
 TEST_CASE("output paths are checked before the run") {
-  const Place place;
+  const RunPlace place;
   // Would run for long.
   const std::string f32 = place.with("f32.ptx", doubling("f32", "4"));
   const auto refused = [&](const std::vector<std::string>& arguments, std::string_view message,
@@ -234,7 +228,7 @@ TEST_CASE("output paths are checked before the run") {
 }
 
 TEST_CASE("option --entry takes C++ names and pieces of names") {
-  const Place place;
+  const RunPlace place;
   std::string text = doubling("f32", "4", "_Z5scalePfS_");
   const auto add = [&text](const std::string& entry) {
     const std::string more = doubling("f32", "4", entry);
@@ -268,7 +262,7 @@ TEST_CASE("option --entry takes C++ names and pieces of names") {
 }
 
 TEST_CASE("misspelt commands, options, files and names are answered by the nearest") {
-  const Place place;
+  const RunPlace place;
   const auto answer = [](const std::vector<std::string>& call) {
     const auto result = ptxgen_program(call);
     CHECK(result.exit_code == 2);
@@ -299,7 +293,7 @@ TEST_CASE("misspelt commands, options, files and names are answered by the neare
 }
 
 TEST_CASE("explain --block gives the block of a PTX file that does not say it") {
-  const Place place;
+  const RunPlace place;
   const std::string ptx = place.with("f32.ptx", doubling("f32", "4"));
   CHECK(contains(ptxgen_program({"explain", ptx}).out, "occupancy: not known"));
   const auto result = ptxgen_program({"explain", ptx, "--block", "128,2", "--json"});
@@ -321,7 +315,7 @@ TEST_CASE("explain --block gives the block of a PTX file that does not say it") 
 }
 
 TEST_CASE("a .cu file is compiled and run, by NVRTC or by nvcc") {
-  const Place place;
+  const RunPlace place;
   const std::string kernel =
       "__global__ void twice(float* y, const float* x, int n) {\n"
       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"

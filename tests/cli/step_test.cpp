@@ -152,7 +152,7 @@ std::string no_terminal_test() {
 #endif
 }
 
-std::size_t rows_of(const std::string& screen) {
+std::size_t screen_rows(const std::string& screen) {
   return static_cast<std::size_t>(std::count(screen.begin(), screen.end(), '\n'));
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("step in a terminal of 80x24: keys, resize to 200x50, quit") {
   const std::string footer =
       "^s step  b back  n next  c continue  r reverse  B break  w watch  \\? keys  q quit$";
   std::string screen = session.wait_for(footer);
-  CHECK(rows_of(screen) == 24);
+  CHECK(screen_rows(screen) == 24);
   CHECK(frames::line_is(screen, 1, "triple  step 0  block (0,0,0)  warp 0 of 2"));
   CHECK(frames::contains(screen, "[start] breakpoints: findings"));
   session.keys({"s", "Right", "Space"});
@@ -344,7 +344,7 @@ TEST_CASE("step in a terminal of 80x24: keys, resize to 200x50, quit") {
         "s step  b back  n next  c continue  r reverse  B break  w watch  ? keys "
         " q quit");
   });
-  CHECK(rows_of(screen) == 50);
+  CHECK(screen_rows(screen) == 50);
   CHECK(frames::matches(screen, "^ +24   ret;$"));
   CHECK(frames::contains(screen, "breakpoints: barriers, findings"));
   session.resize(30, 6);
@@ -366,7 +366,7 @@ TEST_CASE("step in a terminal of 200x50 shows the whole kernel") {
   const StepFile file;
   TerminalSession session(find_tmux(), file, {"--break", kStoreLine, "--watch", "%r2"}, 200, 50);
   std::string screen = session.wait_for("q quit$");
-  CHECK(rows_of(screen) == 50);
+  CHECK(screen_rows(screen) == 50);
   CHECK(frames::contains(screen, "B  23   st.global.u32 [%rd3], %r2;"));
   session.keys({"c"});
   // Warp 1, which comes last to the barrier, goes on first.

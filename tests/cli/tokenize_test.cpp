@@ -23,10 +23,10 @@ VocabularyWriter small_vocabulary() {
   return writer;
 }
 
-struct Model {
+struct VocabularyFile {
   TemporaryDirectory folder;
   std::string path = folder.file("model.gguf");
-  explicit Model(const VocabularyWriter& writer = small_vocabulary()) {
+  explicit VocabularyFile(const VocabularyWriter& writer = small_vocabulary()) {
     write_file(path, writer.bytes());
   }
   [[nodiscard]] SubprocessResult run(std::vector<std::string> arguments) const {
@@ -44,7 +44,7 @@ struct Model {
 }  // namespace
 
 TEST_CASE("tokenize prints the ids of each text") {
-  const Model model;
+  const VocabularyFile model;
   CHECK(model.out({"ab a"}) == "1,261,262,259\n");
   CHECK(model.out({"ab", "", "b"}) == "1,261\n1\n1,260\n");
   CHECK(model.out({"--no-special", "ab", ""}) == "261\n\n");
@@ -53,7 +53,7 @@ TEST_CASE("tokenize prints the ids of each text") {
 }
 
 TEST_CASE("tokenize reads files and standard input, also with several texts") {
-  const Model model;
+  const VocabularyFile model;
   const std::string text = model.folder.file("text.txt");
   write_file(text, "a\nb");
   CHECK(model.out({"-f", text}) == "1,259,13,260\n");
@@ -68,7 +68,7 @@ TEST_CASE("tokenize reads files and standard input, also with several texts") {
 }
 
 TEST_CASE("tokenize --pieces and --json") {
-  const Model model;
+  const VocabularyFile model;
   CHECK(model.out({"--pieces", "ab\xc3\xa9", "a"}) ==
         "     1  \"<s>\"\n   261  \"ab\"\n   198  \"\\xc3\"\n   172  \"\\xa9\"\n\n"
         "     1  \"<s>\"\n   259  \"a\"\n");
@@ -79,7 +79,7 @@ TEST_CASE("tokenize --pieces and --json") {
 }
 
 TEST_CASE("tokenize --decode prints the text of ids") {
-  const Model model;
+  const VocabularyFile model;
   CHECK(model.out({"--decode", "1,261,262,259"}) == "<s>ab a");
   CHECK(model.out({"--decode", " 261 262\n259, 263,", "--no-control"}) == "ab a");
   CHECK(model.out({"--decode", "198,172"}) == "\xc3\xa9");
@@ -87,14 +87,14 @@ TEST_CASE("tokenize --decode prints the text of ids") {
 }
 
 TEST_CASE("tokenize --chat applies the file's template to messages") {
-  const Model model;
+  const VocabularyFile model;
   const std::string text =
       "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>assistant\n";
   CHECK(model.out({"--chat", "ab", "b"}) == model.out({text}));
 }
 
 TEST_CASE("tokenize refuses what it cannot do") {
-  const Model model;
+  const VocabularyFile model;
   const auto refused = [&](const std::vector<std::string>& arguments, int code) {
     const SubprocessResult result = model.run(arguments);
     CHECK(result.exit_code == code);
@@ -115,7 +115,7 @@ TEST_CASE("tokenize refuses what it cannot do") {
                  model.path + ": error: token 264 is beyond the vocabulary, which has 264 tokens"));
   VocabularyWriter other = small_vocabulary();
   other.model = "bert";
-  const Model unsupported(other);
+  const VocabularyFile unsupported(other);
   const SubprocessResult result = unsupported.run({"a"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "key 'tokenizer.ggml.model' is 'bert'; supported are llama "));

@@ -94,7 +94,7 @@ TEST_CASE("flash attention, split: the same bits in every schedule, and gates fi
 
 namespace {
 
-FlashProblem layer(std::uint32_t queries, std::uint32_t keys) {
+FlashProblem decode_layer(std::uint32_t queries, std::uint32_t keys) {
   FlashProblem p;
   p.kv_heads = 8;
   p.group = 4;
@@ -112,7 +112,7 @@ TEST_CASE("flash attention, planned: few queries of a long cache are split, prom
   for (const char* name : {"h100", "a100", "rtx4090"}) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     for (const std::uint32_t queries : {4u, 16u, 4096u}) {
-      const FlashProblem problem = layer(queries, 16384);
+      const FlashProblem problem = decode_layer(queries, 16384);
       const FlashPlan plan = plan_flash(problem, gpu);
       const double us = std::visit([&](const auto& k) { return predict(k, gpu).us; }, plan);
       double unsplit = INFINITY;

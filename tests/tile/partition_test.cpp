@@ -9,10 +9,9 @@ using test::refusal;
 
 namespace {
 
-constexpr std::int64_t kAny = kDynamicDim;
-
-std::string refused(const Dims& sizes, const Dims& tile, ptx::Type element = ptx::Type::f32,
-                    Padding padding = Padding::None, const Dims& dim_map = {}) {
+std::string refused_partition(const Dims& sizes, const Dims& tile,
+                              ptx::Type element = ptx::Type::f32, Padding padding = Padding::None,
+                              const Dims& dim_map = {}) {
   return refusal(
       [&] { (void)Partition(TensorLayout::row_major(sizes), element, tile, padding, dim_map); });
 }
@@ -35,8 +34,9 @@ TEST_CASE("partitions that are legal") {
   const Partition mapped(view, ptx::Type::f32, {32, 16}, Padding::Zero, {1, 0});
   CHECK(mapped.tiles().text() == "[2, 2]");
   CHECK(mapped.tile({1, 0}).view.text() == "[1, 16]:[1, 33]+32");
-  CHECK(Partition(TensorLayout::row_major({kAny, 8}), ptx::Type::f32, {4, 4}).tiles().text() ==
-        "[dynamic, 2]");
+  CHECK(
+      Partition(TensorLayout::row_major({kDynamicDim, 8}), ptx::Type::f32, {4, 4}).tiles().text() ==
+      "[dynamic, 2]");
   // No cap along a dim but 2^24 elements in all.
   CHECK(Partition(TensorLayout::row_major({1, 1}), ptx::Type::f32, {1 << 24, 1}).count() == 1);
   for (const Padding padding : {Padding::None, Padding::Zero, Padding::NegativeZero, Padding::NaN,
@@ -70,36 +70,37 @@ TEST_CASE("a load through a dim map is a load with the identity, and a permutati
 
 TEST_CASE("partitions that are refused") {
   const std::string where = "partition: partition of view [8, 8]:[8, 1]+0 into tiles ";
-  CHECK(refused({8, 8}, {}) == where +
-                                   "[]: the tile has rank 0; rule: a tile has 1 dim or more; cure: "
-                                   "load the element itself");
-  CHECK(refused({8, 8}, {4}) ==
+  CHECK(refused_partition({8, 8}, {}) ==
+        where +
+            "[]: the tile has rank 0; rule: a tile has 1 dim or more; cure: "
+            "load the element itself");
+  CHECK(refused_partition({8, 8}, {4}) ==
         where +
             "[4]: the tile has rank 1, the view 2; rule: a tile has the rank "
             "of its view; cure: use 1 for the dims that a tile does not span");
-  CHECK(refused({8, 8}, {4, std::int64_t{1} << 31}) ==
+  CHECK(refused_partition({8, 8}, {4, std::int64_t{1} << 31}) ==
         where +
             "[4, 2147483648]: tile dim 1 is 2147483648; rule: tile dims are at most 2^31 - 1; "
             "cure: choose a smaller power of two");
-  CHECK(refused({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {0}) ==
+  CHECK(refused_partition({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {0}) ==
         where +
             "[4, 4]: the dim map [0] has 1 entry; rule: a dim map names the tensor's dim of each "
             "tile dim; cure: give 2 entries");
-  CHECK(refused({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {1, 1}) ==
+  CHECK(refused_partition({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {1, 1}) ==
         where +
             "[4, 4]: the dim map [1, 1] names dim 1 twice; rule: each tile dim walks a dim of "
             "its own; cure: name each dim once");
-  CHECK(refused({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {0, 2}) ==
+  CHECK(refused_partition({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {0, 2}) ==
         where +
             "[4, 4]: entry 1 of the dim map [0, 2] is 2; rule: entries are 0 to 1; cure: name "
             "dims of the view");
-  CHECK(refused({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {-1, 0}) ==
+  CHECK(refused_partition({8, 8}, {4, 4}, ptx::Type::f32, Padding::None, {-1, 0}) ==
         where +
             "[4, 4]: entry 0 of the dim map [-1, 0] is -1; rule: entries are 0 to 1; cure: name "
             "dims of the view");
   for (const Padding padding : {Padding::NegativeZero, Padding::NaN, Padding::PositiveInfinity,
                                 Padding::NegativeInfinity}) {
-    CHECK(refused({8, 8}, {4, 4}, ptx::Type::u32, padding) ==
+    CHECK(refused_partition({8, 8}, {4, 4}, ptx::Type::u32, padding) ==
           where + "[4, 4]: padding " + std::string(to_string(padding)) +
               " for elements .u32; rule: elements that are no floats are padded with zero; cure: "
               "use Padding::Zero");
@@ -108,23 +109,23 @@ TEST_CASE("partitions that are refused") {
 
 TEST_CASE("tiles of a partition obey the rules of tile shapes, in their order") {
   CHECK(
-      refused({8, 8}, {4, 0}) ==
+      refused_partition({8, 8}, {4, 0}) ==
       "tile-limits: tile 'tile' of shape [4, 0]: dim 1 is 0; rule: every dim of a tile is at least "
       "1; cure: the nearest legal dim is 1");
-  CHECK(refused({8, 8}, {4, -4}).find("dim 1 is -4") != std::string::npos);
+  CHECK(refused_partition({8, 8}, {4, -4}).find("dim 1 is -4") != std::string::npos);
   CHECK(
-      refused({8, 8}, {kAny, 4}) ==
+      refused_partition({8, 8}, {kDynamicDim, 4}) ==
       "tile-limits: tile 'tile' of shape [dynamic, 4]: dim 0 is dynamic; rule: a tile's shape is "
       "known when the kernel is built; cure: choose a power of two, and let the bounds cut off the "
       "last tile");
   CHECK(
-      refused({8, 8, 8}, {3, 5, 9}) ==
+      refused_partition({8, 8, 8}, {3, 5, 9}) ==
       "tile-limits: tile 'tile' of shape [3, 5, 9]: dim 0 is 3, which is not a power of two; rule: "
       "every dim of a tile is a power of two; cure: the nearest legal dims are 2 and 4");
-  CHECK(refused({8, 8}, {8192, 4096}).find("it has 33554432 elements, beyond the limit at dim 1") !=
-        std::string::npos);
-  CHECK(refused({8, 8}, {4, 1}, ptx::Type::u4).find("the last dim of a tile fills whole bytes") !=
-        std::string::npos);
+  CHECK(refused_partition({8, 8}, {8192, 4096})
+            .find("it has 33554432 elements, beyond the limit at dim 1") != std::string::npos);
+  CHECK(refused_partition({8, 8}, {4, 1}, ptx::Type::u4)
+            .find("the last dim of a tile fills whole bytes") != std::string::npos);
 }
 
 TEST_CASE("tiles outside of the index space are refused") {
@@ -150,7 +151,7 @@ TEST_CASE("tiles outside of the index space are refused") {
           (void)parts.index_of(0, {Traversal::Kind::Grouped, 0});
         }) == "partition: " + where +
                   "bands of 0 rows; rule: a band has 1 row of tiles or more; cure: use 1 or more");
-  const Partition dynamic(TensorLayout::row_major({kAny, 8}), ptx::Type::f32, {4, 4});
+  const Partition dynamic(TensorLayout::row_major({kDynamicDim, 8}), ptx::Type::f32, {4, 4});
   CHECK(refusal([&] { (void)dynamic.tile({0, 0}); }).find("bind() the sizes") != std::string::npos);
 }
 
