@@ -365,7 +365,9 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
     return error;
   }
   const CUDA_TEXTURE_DESC how = texture_of(*texture);
-  return error_of(cuTexObjectCreate(object, &from, &how, view));
+  CUDA_RESOURCE_VIEW_DESC seen{};
+  if (view != nullptr) std::memcpy(&seen, view, kResourceViewBytes12);
+  return error_of(cuTexObjectCreate(object, &from, &how, view != nullptr ? &seen : nullptr));
 }
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
   return driver_call(cuTexObjectDestroy, object);

@@ -116,7 +116,10 @@ for theirs, mine in handles.items():
 for name in re.findall(r"using (cuda\w+) = CU\w+;", api):
     if not name.endswith("_t"):
         twins.append(f"PTXGEN_TWIN(ours::{name}, ::{name})")
-        rows.append(f"PTXGEN_STRUCT({name}, {name})")
+        # CUDA 12 has cudaResourceViewDesc without `reserved`.
+        longer = (name, major) == ("cudaResourceViewDesc", "12")
+        rows.append(f"PTXGEN_MEMBER({name}, {name}, lastLayer)" if longer
+                    else f"PTXGEN_STRUCT({name}, {name})")
 twins.append("PTXGEN_TWIN(ptxgen::driver::CUuuid, ::cudaUUID_t)")
 
 header = (toolkit / "include/cuda_runtime_api.h").read_text()
