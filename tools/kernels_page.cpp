@@ -81,13 +81,10 @@ std::string page() {
   return out.str();
 }
 
-/// A kernel's C++ type and header, as in kernels.def.
-struct TypeRow {
-  const KernelDescription* kernel;
-  std::string_view type;
-};
-constexpr TypeRow kTypes[] = {
-#define PTXGEN_KERNEL(type) {&kDescription<type>, #type},
+/// The kernels' C++ types, in the catalog's order: both are kernels.def's. Their descriptions are not
+/// named here, for each is instantiated where it is.
+constexpr std::string_view kTypes[] = {
+#define PTXGEN_KERNEL(type) #type,
 #include "ptxgen/kernels/kernels.def"
 #undef PTXGEN_KERNEL
 };
@@ -118,9 +115,10 @@ std::string reference() {
   std::ostringstream out;
   out << "\n| `launcher.launch(KERNEL{..}, {OPERANDS}, stream)` | name for `KernelCall`, C and "
          "`ptxgen` | parameters | operands |\n|---|---|---|---|\n";
-  for (const TypeRow& row : kTypes) {
-    out << "| `" << row.type << "` | `" << row.kernel->name << "` | " << names_of(*row.kernel)
-        << " | " << operands_of(*row.kernel) << " |\n";
+  const std::string_view* type = kTypes;
+  for (const KernelDescription& kernel : catalog()) {
+    out << "| `" << *type++ << "` | `" << kernel.name << "` | " << names_of(kernel) << " | "
+        << operands_of(kernel) << " |\n";
   }
   return out.str();
 }
