@@ -36,7 +36,7 @@ work.mkdir(parents=True, exist_ok=True)
 
 RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture")
 # What they do beyond the recorder is said in the recording; their replay may differ.
-BEYOND_RECORDER = ("batch_copies", "graph_memory", "refused", "surface_write", "texture_3d",
+BEYOND_RECORDER = ("graph_memory", "refused", "surface_write", "texture_3d",
                    "texture_image", "texture_linear", "virtual_memory")
 SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
         "cooperative")

@@ -438,7 +438,7 @@ TEST_CASE("parameters of nodes that are set later are those that are recorded") 
   CHECK(replayed_program(recording).same);
 }
 
-TEST_CASE("arrays, virtual memory, memory of graphs and batches are said not to be recorded") {
+TEST_CASE("arrays and memory of graphs are said not to be recorded") {
   RecordedProgram program;
   const Table& driver = program.driver;
   program.load();
@@ -446,15 +446,9 @@ TEST_CASE("arrays, virtual memory, memory of graphs and batches are said not to 
   const CUDA_ARRAY_DESCRIPTOR floats{4, 1, CU_AD_FORMAT_FLOAT, 1};
   CUarray array = nullptr;
   REQUIRE_OK(driver.array_create(&array, &floats));
-  std::vector<std::uint32_t> values = counted(16);
-  CUdeviceptr to = data, from = reinterpret_cast<std::uintptr_t>(values.data());
-  std::size_t bytes = 64, first = 0;
-  CUmemcpyAttributes attributes{};
-  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  program.write(data, counted(16));
   CUstream stream = nullptr;
   REQUIRE_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
-  REQUIRE_OK(driver.memcpy_batch_async(&to, &from, &bytes, 1, &attributes, &first, 1, stream));
-  REQUIRE_OK(driver.stream_synchronize(stream));
   REQUIRE_OK(driver.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   CUdeviceptr of_graph = 0;
   REQUIRE_OK(driver.mem_alloc_async(&of_graph, 64, stream));
@@ -478,8 +472,49 @@ TEST_CASE("arrays, virtual memory, memory of graphs and batches are said not to 
     });
   };
   CHECK(has_note("CUDA arrays and texture objects are not recorded"));
-  CHECK(has_note("a batch of copies is not recorded"));
   CHECK(has_note("a graph with a node that is not recorded"));
+  CHECK(replayed_program(recording).same);
+}
+
+TEST_CASE("the copies of a batch are steps of their own") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  const CUdeviceptr data = program.allocate(256);
+  const auto address = [](auto& values) { return reinterpret_cast<std::uintptr_t>(values.data()); };
+  std::vector<std::uint32_t> values = counted(16);
+  std::vector<std::uint32_t> read(4);
+  CUstream stream = nullptr;
+  REQUIRE_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  CUdeviceptr to[] = {data, data + 64, address(read)};
+  CUdeviceptr from[] = {address(values), data, data + 64};
+  std::size_t sizes[] = {64, 64, 16};
+  std::size_t first = 0;
+  REQUIRE_OK(driver.memcpy_batch_async(to, from, sizes, 3, &attributes, &first, 1, stream));
+  REQUIRE_OK(driver.stream_synchronize(stream));
+  CHECK(read == counted(4));
+  // Two rows of two elements, from rows of four to rows of eight.
+  CUDA_MEMCPY3D_BATCH_OP box{};
+  box.src.type = box.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  box.src.op.ptr = {address(values), 16, 0, {}};
+  box.dst.op.ptr = {data + 128, 32, 0, {}};
+  box.extent = {8, 2, 1};
+  box.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  REQUIRE_OK(driver.memcpy_3d_batch_async(1, &box, 0, stream));
+  REQUIRE_OK(driver.stream_synchronize(stream));
+  const std::vector<std::uint32_t> after = program.read(data + 128, 16);
+  CHECK(after[1] == values[1]);
+  CHECK(after[9] == values[5]);
+  // A refused batch leaves nothing.
+  sizes[2] = 1024;
+  CHECK(driver.memcpy_batch_async(to, from, sizes, 3, &attributes, &first, 1, stream) ==
+        CUDA_ERROR_INVALID_VALUE);
+  const Recording recording = program.finish();
+  CHECK(recording.notes.empty());
+  CHECK(count_of<WriteStep>(recording) == 2);
+  CHECK(count_of<CopyStep>(recording) == 1);
+  CHECK(count_of<ReadStep>(recording) == 2);
   CHECK(replayed_program(recording).same);
 }
 

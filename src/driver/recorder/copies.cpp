@@ -1,4 +1,5 @@
 // src/driver/recorder/copies.cpp - copies and fills of a recorded program
+#include <algorithm>
 #include <cstring>
 
 #include "driver/recorder/recorder.hpp"
@@ -157,6 +158,79 @@ CUresult copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream, const Call& call) {
   return copy_3d(copy == nullptr ? nullptr : &all, stream, call);
 }
 
+/// The copies of a batch. The driver does all or none of them, and refuses them in a capture.
+template <class WorksOf>
+CUresult copy_batch(CUstream stream, WorksOf&& works_of, const Call& call) {
+  return entry([&]() -> CUresult {
+    const CallScope scope(stream);
+    Recorder& all = scope.recorder();
+    if (!scope.records()) {
+      if (!scope.captured()) scope.pass_on();
+      return call();
+    }
+    std::vector<CopyWork> works;
+    if (works_of(all, works)) return record_copies(scope, works, call);
+    all.note("a batch with a copy of an array is not recorded");
+    all.suspect = true;
+    return call();
+  });
+}
+
+bool side_of(const Recorder& recorder, const CUmemcpy3DOperand& operand, const CUextent3D& extent,
+             Side& side) {
+  if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER) return false;
+  const auto& pointer = operand.op.ptr;
+  StepRows rows;
+  rows.address = pointer.ptr;
+  rows.width = extent.width;
+  rows.height = extent.height;
+  rows.depth = extent.depth;
+  rows.pitch = pointer.rowLength != 0 ? pointer.rowLength : extent.width;
+  rows.slice_height = pointer.layerHeight != 0 ? pointer.layerHeight : extent.height;
+  side = side_at(recorder, CU_MEMORYTYPE_UNIFIED, rows);
+  return true;
+}
+
+void replace_batches(Table& table) {
+  if (table.memcpy_batch_async == nullptr || table.memcpy_3d_batch_async == nullptr) return;
+  table.memcpy_batch_async = [](CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
+                                std::size_t count, CUmemcpyAttributes* attributes,
+                                std::size_t* first_copies, std::size_t num_attributes,
+                                CUstream stream) -> CUresult {
+    return copy_batch(
+        stream,
+        [=](const Recorder& all, std::vector<CopyWork>& works) {
+          // The driver refuses null pointers.
+          const bool known = to != nullptr && from != nullptr && sizes != nullptr;
+          for (std::size_t i = 0; known && i < count; ++i) {
+            works.push_back(linear_copy(all, CU_MEMORYTYPE_UNIFIED, to[i], CU_MEMORYTYPE_UNIFIED,
+                                        from[i], sizes[i]));
+          }
+          return true;
+        },
+        [=] {
+          return active()->base.memcpy_batch_async(to, from, sizes, count, attributes, first_copies,
+                                                   num_attributes, stream);
+        });
+  };
+  table.memcpy_3d_batch_async = [](std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
+                                   unsigned long long flags, CUstream stream) -> CUresult {
+    return copy_batch(
+        stream,
+        [=](const Recorder& all, std::vector<CopyWork>& works) {
+          for (std::size_t i = 0; copies != nullptr && i < count; ++i) {
+            CopyWork& work = works.emplace_back();
+            if (!side_of(all, copies[i].dst, copies[i].extent, work.to) ||
+                !side_of(all, copies[i].src, copies[i].extent, work.from)) {
+              return false;
+            }
+          }
+          return true;
+        },
+        [=] { return active()->base.memcpy_3d_batch_async(count, copies, flags, stream); });
+  };
+}
+
 CUresult fill_in(CUstream stream, CUdeviceptr to, std::uint32_t value, std::uint32_t element_bytes,
                  std::size_t width, std::size_t height, std::size_t pitch, const Call& call) {
   return entry([&]() -> CUresult {
@@ -302,21 +376,15 @@ Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy) {
   return copy_of_3d(recorder, copy, work) ? Work(work) : Work();
 }
 
-CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call) {
-  Recorder& all = scope.recorder();
+/// A copy that is done, as a step.
+static void write_copy(Recorder& all, const CopyWork& copy) {
   const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
   const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
-  if (from_device) all.catch_up();
-  const CUresult result = call();
-  if (result != CUDA_SUCCESS || is_empty(copy.to.rows)) return result;
-  if (const CUresult waited = scope.wait()) {
-    all.lost(waited);
-    return result;
-  }
+  if (is_empty(copy.to.rows)) return;
   if (!is_known(all, copy.to) || !is_known(all, copy.from)) {
     all.note("a copy of memory that no recorded call has allocated is not recorded");
     all.suspect = true;
-    return result;
+    return;
   }
   if (to_device && from_device) {
     all.sink.write(CopyStep{copy.to.rows, copy.from.rows});
@@ -326,7 +394,25 @@ CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& c
     all.sink.write(ReadStep{copy.from.rows, to_hex(hash128(packed(copy.to.rows)))});
   }
   if (to_device) (void)all.shadow.refresh(copy.to.rows);
+}
+
+CUresult record_copies(const CallScope& scope, std::span<const CopyWork> copies, const Call& call) {
+  Recorder& all = scope.recorder();
+  const auto reads = [](const CopyWork& copy) { return copy.from.kind == CU_MEMORYTYPE_DEVICE; };
+  if (std::ranges::any_of(copies, reads)) all.catch_up();
+  const CUresult result = call();
+  const auto empty = [](const CopyWork& copy) { return is_empty(copy.to.rows); };
+  if (result != CUDA_SUCCESS || std::ranges::all_of(copies, empty)) return result;
+  if (const CUresult waited = scope.wait()) {
+    all.lost(waited);
+    return result;
+  }
+  for (const CopyWork& copy : copies) write_copy(all, copy);
   return result;
+}
+
+CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call) {
+  return record_copies(scope, {&copy, 1}, call);
 }
 
 CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call) {
@@ -346,6 +432,7 @@ void replace_copies(Table& table) {
   replace_linear_copies(table);
   replace_unified_copies(table);
   replace_copies_of_rows(table);
+  replace_batches(table);
   replace_fills(table);
 }
 

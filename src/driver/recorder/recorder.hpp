@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -197,6 +198,8 @@ void freed(Recorder& recorder, CUdeviceptr address);
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
 /// Does a copy or fill by `call` and records it. Its stream is that of the scope.
 CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call);
+/// The same for several copies of one call, in their order.
+CUresult record_copies(const CallScope& scope, std::span<const CopyWork> copies, const Call& call);
 CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call);
 
 // launches.cpp

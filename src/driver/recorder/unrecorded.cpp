@@ -7,8 +7,6 @@ namespace {
 constexpr char kArrays[] =
     "CUDA arrays and texture objects are not recorded: a launch that uses them replays otherwise";
 constexpr char kVirtual[] = "virtual memory (cuMemMap) is not recorded";
-constexpr char kBatch[] =
-    "a batch of copies is not recorded: what it changes is recorded as if the host wrote it";
 
 /// The same call of the recorded table, with a note; what it changes is found later.
 template <auto Member, const char* Text, class... Parameters>
@@ -38,8 +36,6 @@ void replace_unrecorded(Table& table) {
   replace<&Table::tex_object_create, kArrays>(table.tex_object_create);
   replace<&Table::memcpy_array_to_device, kArrays>(table.memcpy_array_to_device);
   replace<&Table::mem_map, kVirtual>(table.mem_map);
-  replace<&Table::memcpy_batch_async, kBatch>(table.memcpy_batch_async);
-  replace<&Table::memcpy_3d_batch_async, kBatch>(table.memcpy_3d_batch_async);
 }
 
 }  // namespace ptxgen::inline v0::driver::recorder
