@@ -34,10 +34,9 @@ standin = Path(options.standin)
 work = Path(options.work)
 work.mkdir(parents=True, exist_ok=True)
 
-RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture")
+RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture", "surface_write")
 # What they do beyond the recorder is said in the recording; their replay may differ.
-BEYOND_RECORDER = ("graph_memory", "refused", "surface_write", "texture_3d",
-                   "texture_image", "texture_linear", "virtual_memory")
+BEYOND_RECORDER = ("graph_memory", "virtual_memory")
 SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
         "cooperative")
 # Programs of several files, and what else the compiler is told.

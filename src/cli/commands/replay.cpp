@@ -84,9 +84,10 @@ std::string notes_of(const Replay& result, const Recording& recording) {
   if (!recording.cut_off.empty()) text += "not all of it: " + recording.cut_off + "\n";
   if (result.moved != 0) {
     text += format_text(
-        "{} at other addresses than in the recording; addresses that are stored "
+        "{} {} at other addresses or with other handles than in the recording; those that are "
+        "stored "
         "in memory are not translated\n",
-        count_text(result.moved, "allocation"));
+        result.moved, count_verb(result.moved, "allocation or object", "allocations or objects"));
   }
   return text;
 }

@@ -54,32 +54,45 @@ CopyWork linear_copy(const Recorder& recorder, CUmemorytype to_kind, std::uint64
           side_at(recorder, from_kind, linear(from, bytes))};
 }
 
-/// False for arrays.
-bool side_of(const Recorder& recorder, CUmemorytype kind, const void* host, CUdeviceptr device,
-             std::uint64_t x, std::uint64_t row, StepRows rows, Side& side) {
-  if (kind == CU_MEMORYTYPE_ARRAY) return false;
-  rows.address = (kind == CU_MEMORYTYPE_HOST ? number(host) : device) + row * rows.pitch + x;
-  side = side_at(recorder, kind, rows);
+/// Where a side of a 2D or 3D copy begins, as the call has it.
+struct Begin {
+  CUmemorytype kind = CU_MEMORYTYPE_HOST;
+  const void* host = nullptr;
+  CUdeviceptr device = 0;
+  CUarray array = nullptr;
+  std::uint64_t x = 0, y = 0, z = 0;
+};
+
+/// False for an array that is not recorded.
+bool side_of(const Recorder& recorder, const Begin& begin, StepRows rows, Side& side) {
+  if (begin.kind == CU_MEMORYTYPE_ARRAY) {
+    const auto found = recorder.arrays.find(begin.array);
+    if (found == recorder.arrays.end()) return false;
+    rows.address = found->second.address;
+    rows.pitch = found->second.image.row_bytes;
+    rows.slice_height = found->second.image.rows;
+  } else {
+    rows.address = begin.kind == CU_MEMORYTYPE_HOST ? number(begin.host) : begin.device;
+  }
+  rows.address += (begin.z * rows.slice_height + begin.y) * rows.pitch + begin.x;
+  const bool array = begin.kind == CU_MEMORYTYPE_ARRAY;
+  side = side_at(recorder, array ? CU_MEMORYTYPE_DEVICE : begin.kind, rows);
   return true;
 }
 
 bool copy_of_3d(const Recorder& recorder, const CUDA_MEMCPY3D& copy, CopyWork& work) {
-  StepRows rows;
-  rows.width = copy.WidthInBytes;
-  rows.height = copy.Height;
-  rows.depth = copy.Depth;
-  const auto with = [&](std::uint64_t pitch, std::uint64_t height) {
-    StepRows built = rows;
-    built.pitch = pitch != 0 ? pitch : rows.width;
-    built.slice_height = height != 0 ? height : rows.height;
+  const auto rows = [&](std::uint64_t pitch, std::uint64_t height) {
+    StepRows built{0, copy.WidthInBytes, copy.Height, copy.Depth, 0, 0};
+    built.pitch = pitch != 0 ? pitch : built.width;
+    built.slice_height = height != 0 ? height : built.height;
     return built;
   };
-  const StepRows to = with(copy.dstPitch, copy.dstHeight);
-  const StepRows from = with(copy.srcPitch, copy.srcHeight);
-  return side_of(recorder, copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
-                 copy.dstZ * to.slice_height + copy.dstY, to, work.to) &&
-         side_of(recorder, copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
-                 copy.srcZ * from.slice_height + copy.srcY, from, work.from);
+  const Begin to{copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstArray,
+                 copy.dstXInBytes,   copy.dstY,    copy.dstZ};
+  const Begin from{copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcArray,
+                   copy.srcXInBytes,   copy.srcY,    copy.srcZ};
+  return side_of(recorder, to, rows(copy.dstPitch, copy.dstHeight), work.to) &&
+         side_of(recorder, from, rows(copy.srcPitch, copy.srcHeight), work.from);
 }
 
 CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& copy) {
@@ -89,12 +102,14 @@ CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& copy) {
   all.srcMemoryType = copy.srcMemoryType;
   all.srcHost = copy.srcHost;
   all.srcDevice = copy.srcDevice;
+  all.srcArray = copy.srcArray;
   all.srcPitch = copy.srcPitch;
   all.dstXInBytes = copy.dstXInBytes;
   all.dstY = copy.dstY;
   all.dstMemoryType = copy.dstMemoryType;
   all.dstHost = copy.dstHost;
   all.dstDevice = copy.dstDevice;
+  all.dstArray = copy.dstArray;
   all.dstPitch = copy.dstPitch;
   all.WidthInBytes = copy.WidthInBytes;
   all.Height = copy.Height;
@@ -125,7 +140,7 @@ CUresult copy_in(CUstream stream, WorkOf&& work_of, const Call& call) {
       return call();
     }
     if (work_of(all, work)) return record_copy(scope, work, call);
-    all.note("a copy of an array is not recorded");
+    all.note("a copy of an array that no recorded call has created is not recorded");
     all.suspect = true;
     return call();
   });
@@ -189,6 +204,80 @@ bool side_of(const Recorder& recorder, const CUmemcpy3DOperand& operand, const C
   rows.slice_height = pointer.layerHeight != 0 ? pointer.layerHeight : extent.height;
   side = side_at(recorder, CU_MEMORYTYPE_UNIFIED, rows);
   return true;
+}
+
+/// Adjacent bytes of a 1D array, or at an address if there is no array.
+struct Bytes {
+  CUmemorytype kind = CU_MEMORYTYPE_ARRAY;
+  std::uint64_t at = 0;
+  CUarray array = nullptr;
+};
+
+CUresult copy_bytes(const Bytes& to, const Bytes& from, std::size_t count, CUstream stream,
+                    const Call& call) {
+  const auto side = [&](const Recorder& all, const Bytes& bytes, Side& filled) {
+    if (bytes.kind == CU_MEMORYTYPE_ARRAY) {
+      return side_of(all, {bytes.kind, nullptr, 0, bytes.array, bytes.at, 0, 0}, linear(0, count),
+                     filled);
+    }
+    filled = side_at(all, bytes.kind, linear(bytes.at, count));
+    return true;
+  };
+  return copy_in(
+      stream,
+      [&](const Recorder& all, CopyWork& work) {
+        return side(all, to, work.to) && side(all, from, work.from);
+      },
+      call);
+}
+
+Bytes of_array(CUarray array, std::size_t offset) { return {CU_MEMORYTYPE_ARRAY, offset, array}; }
+Bytes of_host(const void* memory) { return {CU_MEMORYTYPE_HOST, number(memory), nullptr}; }
+Bytes of_device(CUdeviceptr address) { return {CU_MEMORYTYPE_DEVICE, address, nullptr}; }
+
+void replace_array_copies(Table& table) {
+  if (table.memcpy_device_to_array == nullptr) return;
+  table.memcpy_device_to_array = [](CUarray to, std::size_t offset, CUdeviceptr from,
+                                    std::size_t bytes) -> CUresult {
+    return copy_bytes(of_array(to, offset), of_device(from), bytes, nullptr, [=] {
+      return active()->base.memcpy_device_to_array(to, offset, from, bytes);
+    });
+  };
+  table.memcpy_array_to_device = [](CUdeviceptr to, CUarray from, std::size_t offset,
+                                    std::size_t bytes) -> CUresult {
+    return copy_bytes(of_device(to), of_array(from, offset), bytes, nullptr, [=] {
+      return active()->base.memcpy_array_to_device(to, from, offset, bytes);
+    });
+  };
+  table.memcpy_host_to_array = [](CUarray to, std::size_t offset, const void* from,
+                                  std::size_t bytes) -> CUresult {
+    return copy_bytes(of_array(to, offset), of_host(from), bytes, nullptr,
+                      [=] { return active()->base.memcpy_host_to_array(to, offset, from, bytes); });
+  };
+  table.memcpy_array_to_host = [](void* to, CUarray from, std::size_t offset,
+                                  std::size_t bytes) -> CUresult {
+    return copy_bytes(of_host(to), of_array(from, offset), bytes, nullptr,
+                      [=] { return active()->base.memcpy_array_to_host(to, from, offset, bytes); });
+  };
+  table.memcpy_array_to_array = [](CUarray to, std::size_t to_offset, CUarray from,
+                                   std::size_t from_offset, std::size_t bytes) -> CUresult {
+    return copy_bytes(of_array(to, to_offset), of_array(from, from_offset), bytes, nullptr, [=] {
+      return active()->base.memcpy_array_to_array(to, to_offset, from, from_offset, bytes);
+    });
+  };
+  if (table.memcpy_host_to_array_async == nullptr) return;
+  table.memcpy_host_to_array_async = [](CUarray to, std::size_t offset, const void* from,
+                                        std::size_t bytes, CUstream stream) -> CUresult {
+    return copy_bytes(of_array(to, offset), of_host(from), bytes, stream, [=] {
+      return active()->base.memcpy_host_to_array_async(to, offset, from, bytes, stream);
+    });
+  };
+  table.memcpy_array_to_host_async = [](void* to, CUarray from, std::size_t offset,
+                                        std::size_t bytes, CUstream stream) -> CUresult {
+    return copy_bytes(of_host(to), of_array(from, offset), bytes, stream, [=] {
+      return active()->base.memcpy_array_to_host_async(to, from, offset, bytes, stream);
+    });
+  };
 }
 
 void replace_batches(Table& table) {
@@ -432,6 +521,7 @@ void replace_copies(Table& table) {
   replace_linear_copies(table);
   replace_unified_copies(table);
   replace_copies_of_rows(table);
+  replace_array_copies(table);
   replace_batches(table);
   replace_fills(table);
 }

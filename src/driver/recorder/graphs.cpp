@@ -102,26 +102,16 @@ void copy_nodes(Recorder& all, CUgraph original, CUgraph clone) {
   }
 }
 
-CUDA_MEMCPY3D copy_of(const CopyWork& copy) {
-  CUDA_MEMCPY3D built{};
-  const auto address = [](const Side& side) { return static_cast<CUdeviceptr>(side.rows.address); };
-  const auto host = [](const Side& side) {
-    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(side.rows.address));
-  };
-  built.srcMemoryType = copy.from.kind;
-  built.srcDevice = address(copy.from);
-  built.srcHost = host(copy.from);
-  built.srcPitch = copy.from.rows.pitch;
-  built.srcHeight = copy.from.rows.slice_height;
-  built.dstMemoryType = copy.to.kind;
-  built.dstDevice = address(copy.to);
-  built.dstHost = host(copy.to);
-  built.dstPitch = copy.to.rows.pitch;
-  built.dstHeight = copy.to.rows.slice_height;
-  built.WidthInBytes = copy.to.rows.width;
-  built.Height = copy.to.rows.height;
-  built.Depth = copy.to.rows.depth;
-  return built;
+CopyPlace place_of(const Recorder& all, const Side& side) {
+  CopyPlace place;
+  place.kind = side.kind;
+  place.rows = side.rows;
+  const Region* const region =
+      side.kind == CU_MEMORYTYPE_DEVICE ? all.shadow.find(side.rows.address) : nullptr;
+  if (region != nullptr && region->is_array()) {
+    (void)place_in(region->array, side.rows.address - region->address, side.rows, place);
+  }
+  return place;
 }
 
 /// Does the work of one node in the scope's stream, as a step.
@@ -139,7 +129,8 @@ struct RunNode {
     });
   }
   CUresult operator()(const CopyWork& work) const {
-    const CUDA_MEMCPY3D copy = copy_of(work);
+    const Recorder& all = scope.recorder();
+    const CUDA_MEMCPY3D copy = copy_between(place_of(all, work.to), place_of(all, work.from));
     return record_copy(scope, work, [&] { return base().memcpy_3d_async(&copy, stream); });
   }
   CUresult operator()(const FillWork& work) const {

@@ -19,12 +19,7 @@ CUresult note_allocation(const CallScope& scope, CUresult result, const CUdevice
   if (result != CUDA_SUCCESS || scope.captured()) return result;
   // Stream-ordered memory exists when the stream is there.
   if (scope.records()) (void)scope.wait();
-  if (scope.records()) {
-    allocated(scope.recorder(), *address, bytes, memory);
-  } else if (scope.recorder().captures.load() != 0 && !scope.recorder().sink.ended()) {
-    const std::lock_guard lock(scope.recorder().mutex);
-    scope.recorder().pending.push_back({*address, bytes, memory});
-  }
+  scope.record([&](bool now) { allocated_in(scope.recorder(), now, {*address, bytes, memory}); });
   return result;
 }
 
@@ -201,8 +196,10 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
                const void* host) {
   Region region;
   region.address = address;
-  region.name = format_text("memory{}", recorder.allocations++);
+  const Recorder::Array* const array = array_at(recorder, address);
+  region.name = format_text("{}{}", array != nullptr ? "array" : "memory", recorder.allocations++);
   region.host_visible = is_host_visible(memory);
+  if (array != nullptr) region.array = array->image;
   region.host = static_cast<const std::byte*>(host);
   if (recorder.shadow.add(std::move(region), bytes) != CUDA_SUCCESS) {
     recorder.note(
@@ -211,12 +208,21 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
   }
   recorder.allocated.insert(address);
   const std::vector<std::byte>& seen = recorder.shadow.find(address)->seen;
-  AllocateStep step{address, bytes, memory, 0, {}};
+  AllocateStep step{address, bytes, memory, 0, {}, {}};
+  if (array != nullptr) step.array = array->step;
   const std::byte first = seen.empty() ? std::byte{0} : seen.front();
   step.fill = std::to_integer<std::uint8_t>(first);
   const bool constant = std::ranges::all_of(seen, [&](std::byte one) { return one == first; });
   if (!constant) step.content = recorder.sink.keep(seen);
   recorder.sink.write(step);
+}
+
+void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory) {
+  if (now) {
+    allocated(recorder, memory.address, memory.bytes, memory.memory);
+  } else {
+    recorder.pending.push_back(memory);
+  }
 }
 
 void freed(Recorder& recorder, CUdeviceptr address) {

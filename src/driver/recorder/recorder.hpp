@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -120,6 +121,17 @@ class Recorder {
   std::map<const void*, Host> host_memory;  ///< pinned and registered, by host address
   std::set<CUdeviceptr> allocated;
   std::uint64_t allocations = 0;
+  /// A CUDA array, with its address in steps.
+  struct Array {
+    CUdeviceptr address = 0;
+    ArrayImage image;
+    StepArray step;
+  };
+  std::map<CUarray, Array> arrays;
+  std::uint64_t next_array = kFirstArrayAddress;
+  /// Texture and surface objects by kind (`ObjectStep::surface`) and handle.
+  std::set<std::pair<bool, unsigned long long>> objects;
+
   /// Memory that was allocated while a stream is captured, when it cannot be read.
   struct Pending {
     CUdeviceptr address = 0;
@@ -127,6 +139,7 @@ class Recorder {
     StepMemory memory = StepMemory::Device;
   };
   std::vector<Pending> pending;
+  std::vector<ObjectStep> pending_objects;
 
   std::uint64_t modules_loaded = 0;
   std::map<CUmodule, RecordedModule> modules;
@@ -167,6 +180,15 @@ class CallScope {
   [[nodiscard]] CUresult wait() const;
   /// Before a call that changes memory and is no step: its effect is found later.
   void pass_on() const;
+  /// After a call that is a step even while a stream is captured: `work(now)`, with the recorder
+  /// locked. `now` is false in a capture, when memory cannot be looked at.
+  template <class Work>
+  void record(Work&& work) const {
+    if (records()) return work(true);
+    if (recorder_.sink.ended() || recorder_.captures.load() == 0) return;
+    const std::lock_guard lock(recorder_.mutex);
+    work(false);
+  }
 
  private:
   Recorder& recorder_;
@@ -192,9 +214,17 @@ CUresult entry(Work&& work) noexcept {
 void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, StepMemory memory,
                const void* host = nullptr);
 void freed(Recorder& recorder, CUdeviceptr address);
+/// The same; unless it is `now`, when memory can be looked at again.
+void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory);
+
+// arrays.cpp
+/// The array at an address in steps, or null.
+[[nodiscard]] const Recorder::Array* array_at(const Recorder& recorder, CUdeviceptr address);
+/// Writes the step of an object, unless its memory is not recorded.
+void write_object(Recorder& recorder, const ObjectStep& step);
 
 // copies.cpp
-/// Nothing for a copy of an array.
+/// Nothing for a copy of an array that is not recorded.
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
 /// Does a copy or fill by `call` and records it. Its stream is that of the scope.
 CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call);
@@ -215,6 +245,7 @@ void captured(Recorder& recorder, CUstream stream, Work work);
 
 // The entries of the table, of all files: they replace those of the recorded one.
 void replace_memory(Table& table);
+void replace_arrays(Table& table);
 void replace_copies(Table& table);
 void replace_modules(Table& table);
 void replace_launches(Table& table);

@@ -4,8 +4,6 @@
 namespace ptxgen::inline v0::driver::recorder {
 namespace {
 
-constexpr char kArrays[] =
-    "CUDA arrays and texture objects are not recorded: a launch that uses them replays otherwise";
 constexpr char kVirtual[] = "virtual memory (cuMemMap) is not recorded";
 
 /// The same call of the recorded table, with a note; what it changes is found later.
@@ -30,12 +28,6 @@ void replace(CUresult (*&function)(Parameters...)) {
 
 }  // namespace
 
-void replace_unrecorded(Table& table) {
-  replace<&Table::array_create, kArrays>(table.array_create);
-  replace<&Table::array_3d_create, kArrays>(table.array_3d_create);
-  replace<&Table::tex_object_create, kArrays>(table.tex_object_create);
-  replace<&Table::memcpy_array_to_device, kArrays>(table.memcpy_array_to_device);
-  replace<&Table::mem_map, kVirtual>(table.mem_map);
-}
+void replace_unrecorded(Table& table) { replace<&Table::mem_map, kVirtual>(table.mem_map); }
 
 }  // namespace ptxgen::inline v0::driver::recorder

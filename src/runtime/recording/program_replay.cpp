@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "driver/recorder/array_image.hpp"
 #include "driver/recorder/repeat.hpp"
 #include "driver/recorder/shadow.hpp"
 #include "runtime/device/core.hpp"
@@ -18,19 +19,24 @@ namespace ptxgen::inline v0 {
 namespace {
 
 using namespace driver;
+using driver::recorder::ArrayImage;
 using driver::recorder::Change;
+using driver::recorder::CopyPlace;
 using driver::recorder::Region;
+using driver::recorder::repeat_array;
 using driver::recorder::repeat_fill;
 using driver::recorder::repeat_launch;
+using driver::recorder::repeat_object;
 using driver::recorder::Shadow;
 
-/// Memory of the recording, and where it is now.
+/// Memory of the recording, and where it is now. An array keeps its address.
 struct Placed {
   std::uint64_t bytes = 0;
   CUdeviceptr address = 0;
   StepMemory memory = StepMemory::Device;
   void* host = nullptr;  ///< of pinned memory
   bool variable = false;
+  ArrayImage array;
 };
 
 class ProgramRun {
@@ -57,6 +63,8 @@ class ProgramRun {
   void operator()(const FillStep& step);
   void operator()(const ReadStep& step);
   void operator()(const LaunchStep& step);
+  void operator()(const ObjectStep& step);
+  void operator()(const DestroyStep& step);
   void operator()(const AttributeStep& step);
   void operator()(const LimitStep& step);
 
@@ -67,11 +75,16 @@ class ProgramRun {
   /// The memory of the recording that holds bytes, by its recorded address.
   [[nodiscard]] std::map<std::uint64_t, Placed>::const_iterator find(std::uint64_t address) const;
   [[nodiscard]] StepRows now(const StepRows& recorded) const;
+  /// Refuses memory that a damaged recording has twice, or of no bytes.
+  void check_new(std::uint64_t recorded, std::uint64_t bytes) const;
   void place(std::uint64_t recorded, const Placed& placed);
   [[nodiscard]] Placed allocate(const AllocateStep& step) const;
+  [[nodiscard]] Placed create_array(const AllocateStep& step) const;
   void release(const Placed& placed) const noexcept;
   void write_rows(const StepRows& to, std::span<const std::byte> packed);
+  void write_array(const Region& region, const StepRows& to, std::span<const std::byte> packed);
   [[nodiscard]] std::vector<std::byte> read_rows(const StepRows& from) const;
+  [[nodiscard]] CopyPlace place_of(const StepRows& rows) const;
   [[nodiscard]] CUfunction function(std::uint64_t module, const std::string& kernel) const;
   [[nodiscard]] std::vector<std::byte> arguments(const LaunchStep& step) const;
   void flip();
@@ -91,6 +104,8 @@ class ProgramRun {
     std::vector<std::uint64_t> variables;
   };
   std::map<std::uint64_t, Module> modules_;
+  /// Texture and surface objects: `ObjectStep::surface` and recorded handle -> handle.
+  std::map<std::pair<bool, std::uint64_t>, unsigned long long> objects_;
   std::map<std::uint64_t, std::size_t> buffers_;  ///< recorded address -> of Recording::buffers
   std::size_t next_buffer_ = 0;
   std::size_t step_ = 0;
@@ -100,6 +115,9 @@ class ProgramRun {
 };
 
 ProgramRun::~ProgramRun() {
+  for (const auto& [object, handle] : objects_) {
+    (void)(object.first ? table_.surf_object_destroy : table_.tex_object_destroy)(handle);
+  }
   for (const auto& [number, module] : modules_) (void)table_.module_unload(module.handle);
   for (const auto& [address, placed] : memory_) release(placed);
 }
@@ -127,19 +145,37 @@ std::map<std::uint64_t, Placed>::const_iterator ProgramRun::find(std::uint64_t a
   return address - after->first < after->second.bytes ? after : memory_.end();
 }
 
+/// The bytes from the first to the last of rows. False if rows overlap, which no copy has, or are
+/// beyond all addresses.
+bool end_of(const StepRows& rows, std::uint64_t& end) {
+  end = rows.width;
+  if (rows.width == 0 || rows.height == 0 || rows.depth == 0) return true;
+  if ((rows.height > 1 || rows.depth > 1) && rows.pitch < rows.width) return false;
+  if (rows.depth > 1 && rows.slice_height < rows.height) return false;
+  std::uint64_t last = 0;
+  return !__builtin_mul_overflow(rows.depth - 1, rows.slice_height, &last) &&
+         !__builtin_add_overflow(last, rows.height - 1, &last) &&
+         !__builtin_mul_overflow(last, rows.pitch, &last) &&
+         !__builtin_add_overflow(last, rows.width, &end);
+}
+
 StepRows ProgramRun::now(const StepRows& recorded) const {
   const auto found = find(recorded.address);
-  const bool empty = recorded.width == 0 || recorded.height == 0 || recorded.depth == 0;
-  const std::uint64_t rows =
-      empty ? 0 : (recorded.depth - 1) * recorded.slice_height + recorded.height - 1;
-  const std::uint64_t end = rows * recorded.pitch + recorded.width;
-  if (found == memory_.end() || end > found->second.bytes - (recorded.address - found->first)) {
-    throw bad(format_text("{} at {:#x} are in no memory that was allocated",
-                          count_text(end, "byte"), recorded.address));
+  std::uint64_t end = 0;
+  if (!end_of(recorded, end) || found == memory_.end() ||
+      end > found->second.bytes - (recorded.address - found->first)) {
+    throw bad(format_text("{} x {} x {} bytes at {:#x} are in no memory that was allocated",
+                          recorded.width, recorded.height, recorded.depth, recorded.address));
   }
   StepRows moved = recorded;
   moved.address = found->second.address + (recorded.address - found->first);
   return moved;
+}
+
+void ProgramRun::check_new(std::uint64_t recorded, std::uint64_t bytes) const {
+  if (bytes != 0 && memory_.count(recorded) == 0) return;
+  throw bad(
+      format_text("{} at {:#x}, where memory is already", count_text(bytes, "byte"), recorded));
 }
 
 void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
@@ -151,6 +187,7 @@ void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
   memory_[recorded] = placed;
   Region region;
   region.address = placed.address;
+  region.array = placed.array;
   region.name = recording_.buffers[next_buffer_].name;
   buffers_[recorded] = next_buffer_++;
   check(shadow_.add(std::move(region), placed.bytes), "cuMemcpyDtoH");
@@ -158,7 +195,8 @@ void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
 
 Placed ProgramRun::allocate(const AllocateStep& step) const {
   constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
-  Placed placed{step.bytes, 0, step.memory, nullptr, false};
+  if (step.memory == StepMemory::Array) return create_array(step);
+  Placed placed{step.bytes, 0, step.memory, nullptr, false, {}};
   const auto bytes = static_cast<std::size_t>(step.bytes);
   if (step.memory == StepMemory::Pinned && table_.mem_host_get_device_pointer != nullptr) {
     check(table_.mem_host_alloc(&placed.host, bytes, kMapped), "cuMemHostAlloc");
@@ -180,8 +218,26 @@ Placed ProgramRun::allocate(const AllocateStep& step) const {
   return placed;
 }
 
+Placed ProgramRun::create_array(const AllocateStep& step) const {
+  Placed placed{step.bytes, step.address, step.memory, nullptr, false, {}};
+  const StepArray& from = step.array;
+  if (!recorder::image_of(from, placed.array) || placed.array.bytes() != step.bytes ||
+      step.address < kFirstArrayAddress || step.address + step.bytes < step.address) {
+    throw bad(format_text(
+        "an array of {} x {} x {} elements of format {} with {}, with {} at {:#x}", from.width,
+        from.height, from.depth, from.format, count_text(from.channels, "channel"),
+        count_text(step.bytes, "byte"), step.address));
+  }
+  check(repeat_array(table_, from, placed.array.handle), "cuArray3DCreate");
+  return placed;
+}
+
 void ProgramRun::release(const Placed& placed) const noexcept {
   if (placed.variable) return;
+  if (placed.array.handle != nullptr) {
+    (void)table_.array_destroy(placed.array.handle);
+    return;
+  }
   if (placed.host != nullptr) {
     (void)table_.mem_free_host(placed.host);
   } else if (placed.memory == StepMemory::Stream) {
@@ -197,6 +253,8 @@ void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packe
     throw bad(format_text("content of {} for rows of {}", count_text(packed.size(), "byte"),
                           to.width * to.height * to.depth));
   }
+  const Region* const region = shadow_.find(to.address);
+  if (region != nullptr && region->is_array()) return write_array(*region, to, packed);
   for (std::uint64_t z = 0; z < to.depth; ++z) {
     for (std::uint64_t y = 0; y < to.height; ++y) {
       const auto row = packed.first(static_cast<std::size_t>(to.width));
@@ -209,14 +267,48 @@ void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packe
   check(shadow_.refresh(to), "cuMemcpyDtoH");
 }
 
+// Bytes that are no box of the array, as those that changed without a call, are written with all.
+void ProgramRun::write_array(const Region& region, const StepRows& to,
+                             std::span<const std::byte> packed) {
+  CopyPlace from;
+  from.rows = to;
+  from.rows.pitch = to.width;
+  from.rows.slice_height = to.height;
+  from.rows.address = reinterpret_cast<std::uintptr_t>(packed.data());
+  CopyPlace box;
+  if (recorder::place_in(region.array, to.address - region.address, to, box)) {
+    const CUDA_MEMCPY3D copy = recorder::copy_between(box, from);
+    check(table_.memcpy_3d(&copy), "cuMemcpy3D");
+  } else {
+    std::vector<std::byte> all = region.seen;
+    std::byte* const first = all.data() + (to.address - region.address);
+    for (std::uint64_t i = 0; i < to.height * to.depth; ++i) {
+      const std::uint64_t row = i / to.height * to.slice_height + i % to.height;
+      std::ranges::copy(packed.subspan(i * to.width, to.width), first + row * to.pitch);
+    }
+    check(recorder::write_image(table_, region.array, all.data()), "cuMemcpy3D");
+  }
+  check(shadow_.refresh(to), "cuMemcpy3D");
+}
+
 std::vector<std::byte> ProgramRun::read_rows(const StepRows& from) const {
   std::vector<std::byte> packed(static_cast<std::size_t>(from.width * from.height * from.depth));
   std::byte* to = packed.data();
+  std::vector<std::byte> all;
+  const Region* const region = shadow_.find(from.address);
+  if (region != nullptr && region->is_array()) {
+    all.resize(region->seen.size());
+    check(recorder::read_image(table_, region->array, all.data()), "cuMemcpy3D");
+  }
   for (std::uint64_t z = 0; z < from.depth; ++z) {
     for (std::uint64_t y = 0; y < from.height; ++y, to += from.width) {
-      check(table_.memcpy_to_host(to, from.address + (z * from.slice_height + y) * from.pitch,
-                                  static_cast<std::size_t>(from.width)),
-            "cuMemcpyDtoH");
+      const std::uint64_t row = from.address + (z * from.slice_height + y) * from.pitch;
+      const auto bytes = static_cast<std::size_t>(from.width);
+      if (all.empty()) {
+        check(table_.memcpy_to_host(to, row, bytes), "cuMemcpyDtoH");
+      } else {
+        std::memcpy(to, all.data() + (row - region->address), bytes);
+      }
     }
   }
   return packed;
@@ -233,18 +325,37 @@ CUfunction ProgramRun::function(std::uint64_t module, const std::string& kernel)
   return function;
 }
 
-// An integer that is an address by chance becomes another one where memory has moved.
+// An integer that is an address or a handle by chance becomes another one where that has changed.
 std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
   std::vector<std::byte> block = step.arguments;
   for (std::size_t at = 0; at + 8 <= block.size() && result_.moved != 0; at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, block.data() + at, sizeof word);
     const auto found = find(word);
-    if (found == memory_.end()) continue;
-    word = found->second.address + (word - found->first);
+    if (found != memory_.end()) {
+      word = found->second.address + (word - found->first);
+    } else if (const auto texture = objects_.find({false, word}); texture != objects_.end()) {
+      word = texture->second;
+    } else if (const auto surface = objects_.find({true, word}); surface != objects_.end()) {
+      word = surface->second;
+    }
     std::memcpy(block.data() + at, &word, sizeof word);
   }
   return block;
+}
+
+// Rows that begin at an address of this process.
+CopyPlace ProgramRun::place_of(const StepRows& rows) const {
+  CopyPlace place;
+  place.kind = CU_MEMORYTYPE_DEVICE;
+  place.rows = rows;
+  const Region* const region = shadow_.find(rows.address);
+  if (region == nullptr || !region->is_array()) return place;
+  if (!recorder::place_in(region->array, rows.address - region->address, rows, place)) {
+    throw bad(
+        format_text("a copy of bytes of {} that are not whole elements of its rows", region->name));
+  }
+  return place;
 }
 
 // The steps --------------------------------------------------------------------------------------
@@ -252,18 +363,25 @@ std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
 void ProgramRun::operator()(const LoadStep& step) {
   const std::vector<std::byte>& bytes = content(step.ptx);
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (modules_.count(step.module) != 0) {
+    throw bad(format_text("module {} is loaded already", step.module));
+  }
   Module module;
   check(table_.module_load_data_ex(&module.handle, text.c_str(), 0, nullptr, nullptr),
         "cuModuleLoadDataEx");
   Module& kept = modules_[step.module] = module;
   for (const StepVariable& variable : step.variables) {
-    Placed placed{variable.bytes, 0, StepMemory::Device, nullptr, true};
+    Placed placed{variable.bytes, 0, StepMemory::Device, nullptr, true, {}};
     std::size_t found = 0;
     check(table_.module_get_global(&placed.address, &found, kept.handle, variable.name.c_str()),
           "cuModuleGetGlobal");
     if (found != variable.bytes) {
       throw bad(format_text("variable {} has {} here, and had {}", variable.name,
                             count_text(found, "byte"), variable.bytes));
+    }
+    check_new(variable.address, variable.bytes);
+    if (shadow_.find(placed.address) != nullptr) {
+      throw bad(format_text("variable {} is there twice", variable.name));
     }
     kept.variables.push_back(variable.address);
     place(variable.address, placed);
@@ -282,6 +400,7 @@ void ProgramRun::operator()(const UnloadStep& step) {
 }
 
 void ProgramRun::operator()(const AllocateStep& step) {
+  check_new(step.address, step.bytes);
   const Placed placed = allocate(step);
   place(step.address, placed);
   // As it was in the recorded process: an output contains bytes that no kernel wrote.
@@ -310,6 +429,17 @@ void ProgramRun::operator()(const WriteStep& step) {
 void ProgramRun::operator()(const CopyStep& step) {
   const StepRows to = now(step.to);
   const StepRows from = now(step.from);
+  if (to.width != from.width || to.height != from.height || to.depth != from.depth) {
+    throw bad("a copy between rows of other sizes");
+  }
+  const CopyPlace to_place = place_of(to);
+  const CopyPlace from_place = place_of(from);
+  if (to_place.array != nullptr || from_place.array != nullptr) {
+    const CUDA_MEMCPY3D copy = recorder::copy_between(to_place, from_place);
+    check(table_.memcpy_3d(&copy), "cuMemcpy3D");
+    check(shadow_.refresh(to), "cuMemcpy3D");
+    return;
+  }
   for (std::uint64_t z = 0; z < to.depth; ++z) {
     for (std::uint64_t y = 0; y < to.height; ++y) {
       check(table_.memcpy_within_device(to.address + (z * to.slice_height + y) * to.pitch,
@@ -343,6 +473,35 @@ void ProgramRun::operator()(const ReadStep& step) {
   result_.first = divergence;
 }
 
+void ProgramRun::operator()(const ObjectStep& step) {
+  if (objects_.count({step.surface, step.object}) != 0) {
+    throw bad(format_text("object {} exists already", step.object));
+  }
+  const auto found = find(step.resource.address);
+  const bool array = step.resource.kind == StepResource::Kind::Array;
+  const bool fits = found != memory_.end() && array == (found->second.array.handle != nullptr) &&
+                    (!array || found->first == step.resource.address);
+  if (!fits) {
+    throw bad(format_text("an object of memory at {:#x}, where there is none of its kind",
+                          step.resource.address));
+  }
+  ObjectStep here = step;
+  here.resource.address = found->second.address + (step.resource.address - found->first);
+  unsigned long long handle = 0;
+  check(repeat_object(table_, here, found->second.array.handle, handle),
+        step.surface ? "cuSurfObjectCreate" : "cuTexObjectCreate");
+  objects_[{step.surface, step.object}] = handle;
+  if (handle != step.object) ++result_.moved;
+}
+
+void ProgramRun::operator()(const DestroyStep& step) {
+  const auto found = objects_.find({step.surface, step.object});
+  if (found == objects_.end()) throw bad(format_text("object {} does not exist", step.object));
+  const auto destroy = step.surface ? table_.surf_object_destroy : table_.tex_object_destroy;
+  check(destroy(found->second), step.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy");
+  objects_.erase(found);
+}
+
 void ProgramRun::operator()(const AttributeStep& step) {
   check(table_.func_set_attribute(function(step.module, step.kernel),
                                   static_cast<CUfunction_attribute>(step.attribute), step.value),
@@ -363,8 +522,7 @@ void ProgramRun::flip() {
   for (const auto& [address, placed] : memory_) {
     if (buffers_[address] != options_.flip->buffer) continue;
     const CUdeviceptr at = placed.address + options_.flip->bit / 8;
-    std::byte byte{};
-    check(table_.memcpy_to_host(&byte, at, 1), "cuMemcpyDtoH");
+    std::byte byte = read_rows({at, 1, 1, 1, 1, 1}).front();
     byte ^= std::byte{1} << (options_.flip->bit % 8);
     write_rows({at, 1, 1, 1, 1, 1}, {&byte, 1});
     return;

@@ -184,8 +184,9 @@ struct Replay {
   std::string failure;  ///< as in Recording
   /// Of a program: launches that differ, the first among them.
   std::uint64_t differing_launches = 0;
-  /// Of a program: allocations and variables at other addresses than when it was recorded.
-  /// Addresses in arguments of kernels are translated, those in memory are not.
+  /// Of a program: allocations and variables at other addresses than when it was recorded, and
+  /// texture and surface objects with other handles. Those in arguments of kernels are translated,
+  /// those in memory are not.
   std::uint64_t moved = 0;
   /// Whether every frame, and the failure's kind, are as recorded.
   bool same = false;
