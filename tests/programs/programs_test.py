@@ -36,7 +36,7 @@ work.mkdir(parents=True, exist_ok=True)
 
 RECORDED = ("symbols", "pools", "managed_saxpy", "graph_nodes", "graph_capture", "surface_write")
 # What they do beyond the recorder is said in the recording; their replay may differ.
-BEYOND_RECORDER = ("graph_memory", "virtual_memory")
+BEYOND_RECORDER = ("graph_memory",)
 SOME = ("vector_add", "managed_saxpy", "surface_write", "graph_nodes", "symbols", "errors",
         "cooperative")
 # Programs of several files, and what else the compiler is told.
@@ -216,7 +216,7 @@ def record(name):
         return "" if any("not recorded" in note for note in report["notes"]) else f"has no note: {report}"
     if not report["same"] or report["hash"] != report["expected_hash"] or report["moved"]:
         return f"is not the same: {report}"
-    launches = name not in ("device_query", "errors", "occupancy")
+    launches = name not in ("batch_copies", "device_query", "errors", "occupancy")
     if (report["frames"] != 0) != launches or report["notes"] or report["cut_off"]:
         return f"is not recorded: {report}"
     return ""

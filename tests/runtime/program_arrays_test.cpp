@@ -49,7 +49,7 @@ const std::string kImages = R"(.version 7.8
 }
 )";
 
-CUarray create(RecordedProgram& program, std::size_t height, unsigned flags = 0) {
+CUarray create_array(RecordedProgram& program, std::size_t height, unsigned flags = 0) {
   const CUDA_ARRAY3D_DESCRIPTOR words{kWidth, height, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, flags};
   CUarray array = nullptr;
   REQUIRE_OK(program.driver.array_3d_create(&array, &words));
@@ -87,8 +87,8 @@ Recording drawn_and_sampled() {
   RecordedProgram program;
   const Table& driver = program.driver;
   program.load(kImages, "draw");
-  CUarray drawn = create(program, kHeight, kArraySurface);
-  CUarray copied = create(program, kHeight);
+  CUarray drawn = create_array(program, kHeight, kArraySurface);
+  CUarray copied = create_array(program, kHeight);
   CUdeviceptr out = program.allocate(kBytes);
   std::vector<std::uint32_t> values = counted(kWidth * kHeight);
   const CUDA_MEMCPY2D in = rows_of(drawn, values.data(), true);
@@ -116,15 +116,6 @@ Recording drawn_and_sampled() {
   REQUIRE_OK(driver.array_destroy(drawn));
   REQUIRE_OK(driver.array_destroy(copied));
   return program.finish();
-}
-
-std::string refusal_of(const Recording& recording) {
-  try {
-    (void)replayed_program(recording);
-  } catch (const Error& error) {
-    return error.message;
-  }
-  return "accepted";
 }
 
 template <class Kind>
@@ -254,7 +245,7 @@ TEST_CASE("a graph's copies of arrays are steps; objects made in a capture are r
   RecordedProgram program;
   const Table& driver = program.driver;
   program.load(kImages, "draw");
-  CUarray array = create(program, kHeight);
+  CUarray array = create_array(program, kHeight);
   CUdeviceptr out = program.allocate(kBytes);
   CUstream stream = nullptr;
   REQUIRE_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
@@ -287,7 +278,7 @@ TEST_CASE("a graph's copies of arrays are steps; objects made in a capture are r
 TEST_CASE("arrays and objects of a context end with it") {
   RecordedProgram program;
   const Table& driver = program.driver;
-  CUarray array = create(program, kHeight);
+  CUarray array = create_array(program, kHeight);
   const CUDA_RESOURCE_DESC resource = resource_of(array);
   const CUDA_TEXTURE_DESC points{};
   CUtexObject texture = 0;
@@ -324,6 +315,7 @@ TEST_CASE("damaged steps of arrays and objects are refused by name") {
   CHECK_THAT(refusal_of(recording), Contains("object 77 does not exist"));
   recording = good;
   first_of<CopyStep>(recording).from.address += 4;
+  first_of<CopyStep>(recording).from.height = first_of<CopyStep>(recording).to.height = 5;
   CHECK_THAT(refusal_of(recording), Contains("that are not whole elements of its rows"));
   recording = good;
   first_of<CopyStep>(recording).from.width -= 4;

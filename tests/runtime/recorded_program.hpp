@@ -167,4 +167,14 @@ inline const LaunchStep& launch_number(const Recording& recording, std::size_t n
   throw std::out_of_range("no such launch");
 }
 
+/// The message of the error that a replay throws.
+inline std::string refusal_of(const Recording& recording) {
+  try {
+    (void)replayed_program(recording);
+  } catch (const Error& error) {
+    return error.message;
+  }
+  return "accepted";
+}
+
 }  // namespace ptxgen::test

@@ -50,6 +50,7 @@ enum class StepMemory : std::uint8_t {
   Registered,  ///< host memory of the program, at its device address
   Stream,      ///< stream-ordered: of a memory pool
   Array,       ///< a CUDA array
+  Mapped,      ///< a mapping of cuMemMap that can be accessed from now on
 };
 /// An array has no address. In a recording its bytes (rows, slices and layers without gaps) begin
 /// at one from here on, where no memory is.
@@ -120,6 +121,18 @@ struct LaunchStep {
   std::string failure;               ///< name of the error that it ended with, or empty
 };
 
+/// A call of virtual memory management, of those of its arguments that are not 0. Handles have
+/// numbers. Memory that becomes accessible is an AllocateStep of `Mapped` after it, and has a
+/// FreeStep before it is no more.
+struct VirtualStep {
+  enum class Kind : std::uint8_t { Reserve, Unreserve, Create, Release, Map, Unmap, Access };
+  Kind kind = Kind::Reserve;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t handle = 0;
+  std::uint64_t value = 0;  ///< Reserve: the alignment; Access: CUmemAccess_flags
+};
+
 /// What a texture or surface object reads: CUDA_RESOURCE_DESC, with cuda.h's numbers.
 struct StepResource {
   enum class Kind : std::uint8_t { Array, Linear, Pitched };
@@ -171,9 +184,9 @@ struct LimitStep {
   std::uint64_t value = 0;
 };
 
-using Step =
-    std::variant<LoadStep, UnloadStep, AllocateStep, FreeStep, WriteStep, CopyStep, FillStep,
-                 ReadStep, LaunchStep, ObjectStep, DestroyStep, AttributeStep, LimitStep>;
+using Step = std::variant<LoadStep, UnloadStep, AllocateStep, FreeStep, WriteStep, CopyStep,
+                          FillStep, ReadStep, LaunchStep, VirtualStep, ObjectStep, DestroyStep,
+                          AttributeStep, LimitStep>;
 
 /// Contents by their hash.
 using StepContents = std::vector<std::pair<std::string, std::vector<std::byte>>>;

@@ -36,7 +36,7 @@ CopyPlace host_rows(const ArrayImage& image, const std::byte* memory) {
   return place;
 }
 
-CopyPlace whole(const ArrayImage& image) {
+CopyPlace full_box(const ArrayImage& image) {
   CopyPlace place;
   place.kind = CU_MEMORYTYPE_ARRAY;
   place.rows = all_rows(image, 0);
@@ -116,11 +116,11 @@ CUDA_MEMCPY3D copy_between(const CopyPlace& to, const CopyPlace& from) {
 }
 
 CUresult read_image(const Table& table, const ArrayImage& image, std::byte* to) {
-  return copy_now(table, host_rows(image, to), whole(image));
+  return copy_now(table, host_rows(image, to), full_box(image));
 }
 
 CUresult write_image(const Table& table, const ArrayImage& image, const std::byte* from) {
-  return copy_now(table, whole(image), host_rows(image, from));
+  return copy_now(table, full_box(image), host_rows(image, from));
 }
 
 }  // namespace ptxgen::inline v0::driver::recorder

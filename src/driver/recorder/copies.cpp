@@ -117,8 +117,58 @@ CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& copy) {
   return all;
 }
 
-bool is_known(const Recorder& recorder, const Side& side) {
-  return side.kind != CU_MEMORYTYPE_DEVICE || recorder.shadow.find(side.rows.address) != nullptr;
+std::uint64_t row_address(const StepRows& rows, std::uint64_t z, std::uint64_t y) {
+  return rows.address + (z * rows.slice_height + y) * rows.pitch;
+}
+
+bool in_one_region(const Recorder& all, const StepRows& rows) {
+  const Region* const region = all.shadow.find(rows.address);
+  const std::uint64_t last = row_address(rows, rows.depth - 1, rows.height - 1) + rows.width - 1;
+  return region != nullptr && region->holds(last);
+}
+
+/// Bytes of a row.
+struct Part {
+  std::uint64_t z = 0, y = 0, x = 0;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] StepRows of(const StepRows& rows) const {
+    return linear(row_address(rows, z, y) + x, bytes);
+  }
+};
+
+/// Rows of one size by the regions that they are in, which may be adjacent mappings of virtual
+/// memory. None if a byte is in no region.
+std::vector<Part> parts_of(const Recorder& all, const std::vector<const StepRows*>& sides) {
+  std::vector<Part> parts;
+  const StepRows& size = *sides.front();
+  for (std::uint64_t row = 0; row < size.depth * size.height; ++row) {
+    Part part{row / size.height, row % size.height, 0, 0};
+    for (; part.x < size.width; part.x += part.bytes) {
+      part.bytes = size.width - part.x;
+      for (const StepRows* const rows : sides) {
+        const std::uint64_t at = row_address(*rows, part.z, part.y) + part.x;
+        const Region* const region = all.shadow.find(at);
+        if (region == nullptr) return {};
+        part.bytes = std::min<std::uint64_t>(part.bytes, region->end() - at);
+      }
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+/// Writes what is done with rows, whose `sides` are device memory, as one step or as more:
+/// `write(null)` or `write(part)`.
+template <class Write>
+void write_by_region(Recorder& all, const std::vector<const StepRows*>& sides, Write&& write) {
+  const auto in_one = [&](const StepRows* rows) { return in_one_region(all, *rows); };
+  if (std::ranges::all_of(sides, in_one)) return write(nullptr);
+  const std::vector<Part> parts = parts_of(all, sides);
+  for (const Part& part : parts) write(&part);
+  if (!parts.empty()) return;
+  all.note("a copy or fill of memory that no recorded call has allocated is not recorded");
+  all.suspect = true;
 }
 
 /// A copy in a stream: a step, a node, or neither. `work_of` is asked with the recorder locked.
@@ -465,16 +515,9 @@ Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy) {
   return copy_of_3d(recorder, copy, work) ? Work(work) : Work();
 }
 
-/// A copy that is done, as a step.
-static void write_copy(Recorder& all, const CopyWork& copy) {
+static void write_copy_step(Recorder& all, const CopyWork& copy) {
   const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
   const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
-  if (is_empty(copy.to.rows)) return;
-  if (!is_known(all, copy.to) || !is_known(all, copy.from)) {
-    all.note("a copy of memory that no recorded call has allocated is not recorded");
-    all.suspect = true;
-    return;
-  }
   if (to_device && from_device) {
     all.sink.write(CopyStep{copy.to.rows, copy.from.rows});
   } else if (to_device) {
@@ -483,6 +526,23 @@ static void write_copy(Recorder& all, const CopyWork& copy) {
     all.sink.write(ReadStep{copy.from.rows, to_hex(hash128(packed(copy.to.rows)))});
   }
   if (to_device) (void)all.shadow.refresh(copy.to.rows);
+}
+
+/// A copy that is done, as steps.
+static void write_copy(Recorder& all, const CopyWork& copy) {
+  if (is_empty(copy.to.rows)) return;
+  std::vector<const StepRows*> sides;
+  for (const Side* const side : {&copy.to, &copy.from}) {
+    if (side->kind == CU_MEMORYTYPE_DEVICE) sides.push_back(&side->rows);
+  }
+  write_by_region(all, sides, [&](const Part* part) {
+    CopyWork one = copy;
+    if (part != nullptr) {
+      one.to.rows = part->of(copy.to.rows);
+      one.from.rows = part->of(copy.from.rows);
+    }
+    write_copy_step(all, one);
+  });
 }
 
 CUresult record_copies(const CallScope& scope, std::span<const CopyWork> copies, const Call& call) {
@@ -512,8 +572,12 @@ CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& c
     all.lost(waited);
     return result;
   }
-  all.sink.write(fill);
-  (void)all.shadow.refresh(fill.to);
+  write_by_region(all, {&fill.to}, [&](const Part* part) {
+    FillStep one = fill;
+    if (part != nullptr) one.to = part->of(fill.to);
+    all.sink.write(one);
+    (void)all.shadow.refresh(one.to);
+  });
   return result;
 }
 

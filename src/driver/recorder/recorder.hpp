@@ -132,6 +132,22 @@ class Recorder {
   /// Texture and surface objects by kind (`ObjectStep::surface`) and handle.
   std::set<std::pair<bool, unsigned long long>> objects;
 
+  /// Virtual memory: handles of cuMemCreate, mappings and reservations by address.
+  struct Handle {
+    std::uint64_t number = 0;
+    std::uint64_t references = 1;
+    std::uint64_t mappings = 0;
+  };
+  struct Mapping {
+    std::uint64_t bytes = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    bool accessible = false;
+  };
+  std::map<CUmemGenericAllocationHandle, Handle> handles;
+  std::uint64_t next_handle = 0;
+  std::map<CUdeviceptr, Mapping> mappings;
+  std::map<CUdeviceptr, std::uint64_t> reservations;  ///< bytes
+
   /// Memory that was allocated while a stream is captured, when it cannot be read.
   struct Pending {
     CUdeviceptr address = 0;
@@ -223,6 +239,10 @@ void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory)
 /// Writes the step of an object, unless its memory is not recorded.
 void write_object(Recorder& recorder, const ObjectStep& step);
 
+// virtual_memory.cpp
+/// The end of the context: of what it has mapped, too.
+void forget_virtual_memory(Recorder& recorder);
+
 // copies.cpp
 /// Nothing for a copy of an array that is not recorded.
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
@@ -250,7 +270,7 @@ void replace_copies(Table& table);
 void replace_modules(Table& table);
 void replace_launches(Table& table);
 void replace_graphs(Table& table);
-void replace_unrecorded(Table& table);
+void replace_virtual_memory(Table& table);
 
 /// The table that records into `sink`. `base` and `sink` must live until the process ends. Once in
 /// a process: a second call replaces the recorder; for tests. `sees_all_calls`: the program has no

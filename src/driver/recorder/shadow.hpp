@@ -24,6 +24,7 @@ struct Region {
   ArrayImage array;                 ///< of an array, which has its address in steps only
   std::vector<std::byte> seen;      ///< all bytes, as they were last read
 
+  [[nodiscard]] CUdeviceptr end() const noexcept { return address + seen.size(); }
   [[nodiscard]] bool is_array() const noexcept { return array.handle != nullptr; }
   [[nodiscard]] bool holds(CUdeviceptr at) const noexcept { return at - address < seen.size(); }
 };

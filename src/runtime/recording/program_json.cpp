@@ -15,9 +15,11 @@ namespace {
 using nlohmann::json;
 using namespace driver;
 
-constexpr const char* kMemoryNames[] = {"device",     "managed", "pinned",
-                                        "registered", "stream",  "array"};
+constexpr const char* kMemoryNames[] = {"device", "managed", "pinned", "registered",
+                                        "stream", "array",   "mapped"};
 constexpr const char* kResourceNames[] = {"array", "linear", "pitched"};
+constexpr const char* kVirtualNames[] = {"reserve", "unreserve", "create", "release",
+                                         "map",     "unmap",     "access"};
 constexpr const char* kObjectNames[] = {"texture", "surface"};
 constexpr const char* kNoEnd = "the program ended without ending its recording";
 
@@ -149,6 +151,13 @@ struct StepJson {
             {"outputs", outputs},
             {"failure", step.failure}};
   }
+  json operator()(const VirtualStep& step) const {
+    return {{"step", kVirtualNames[static_cast<std::size_t>(step.kind)]},
+            {"address", step.address},
+            {"bytes", step.bytes},
+            {"handle", step.handle},
+            {"value", step.value}};
+  }
   json operator()(const ObjectStep& step) const {
     json built = {{"step", "object"},
                   {"kind", kObjectNames[step.surface ? 1 : 0]},
@@ -257,6 +266,11 @@ Step object_in(const json& value) {
   return step;
 }
 
+VirtualStep virtual_in(const json& value, VirtualStep::Kind kind) {
+  return {kind, value.at("address").get<std::uint64_t>(), value.at("bytes").get<std::uint64_t>(),
+          value.at("handle").get<std::uint64_t>(), value.at("value").get<std::uint64_t>()};
+}
+
 Step destroy_in(const json& value) {
   return DestroyStep{name_in(value, "kind", kObjectNames, "kind of object") == 1,
                      value.at("object").get<std::uint64_t>()};
@@ -304,7 +318,9 @@ Step step_in(const json& value) {
   if (name == "limit") {
     return LimitStep{value.at("limit").get<int>(), value.at("value").get<std::uint64_t>()};
   }
-  refuse_text(name, "step");
+  const auto* const call = std::ranges::find(kVirtualNames, name);
+  if (call == std::end(kVirtualNames)) refuse_text(name, "step");
+  return virtual_in(value, static_cast<VirtualStep::Kind>(call - std::begin(kVirtualNames)));
 }
 
 std::vector<std::byte> content_in(const json& value, const std::string& hash) {

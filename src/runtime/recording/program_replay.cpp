@@ -39,6 +39,15 @@ struct Placed {
   ArrayImage array;
 };
 
+/// The entry of a map from addresses to things with `bytes` that holds an address, or the end.
+template <class Map>
+auto entry_at(const Map& map, std::uint64_t address) {
+  auto after = map.upper_bound(address);
+  if (after == map.begin()) return map.end();
+  --after;
+  return address - after->first < after->second.bytes ? after : map.end();
+}
+
 class ProgramRun {
  public:
   ProgramRun(const Context& context, const Recording& recording, const ReplayOptions& options)
@@ -63,6 +72,7 @@ class ProgramRun {
   void operator()(const FillStep& step);
   void operator()(const ReadStep& step);
   void operator()(const LaunchStep& step);
+  void operator()(const VirtualStep& step);
   void operator()(const ObjectStep& step);
   void operator()(const DestroyStep& step);
   void operator()(const AttributeStep& step);
@@ -80,6 +90,10 @@ class ProgramRun {
   void place(std::uint64_t recorded, const Placed& placed);
   [[nodiscard]] Placed allocate(const AllocateStep& step) const;
   [[nodiscard]] Placed create_array(const AllocateStep& step) const;
+  [[nodiscard]] CUdeviceptr reserved(std::uint64_t address, std::uint64_t bytes) const;
+  void reserve(const VirtualStep& step);
+  void create(const VirtualStep& step);
+  void set_access(const VirtualStep& step);
   void release(const Placed& placed) const noexcept;
   void write_rows(const StepRows& to, std::span<const std::byte> packed);
   void write_array(const Region& region, const StepRows& to, std::span<const std::byte> packed);
@@ -104,6 +118,13 @@ class ProgramRun {
     std::vector<std::uint64_t> variables;
   };
   std::map<std::uint64_t, Module> modules_;
+  struct Reservation {
+    std::uint64_t bytes = 0;
+    CUdeviceptr address = 0;
+  };
+  std::map<std::uint64_t, Reservation> reservations_;              ///< by recorded address
+  std::map<std::uint64_t, CUmemGenericAllocationHandle> handles_;  ///< by number
+  std::map<CUdeviceptr, std::size_t> mappings_;                    ///< here; bytes
   /// Texture and surface objects: `ObjectStep::surface` and recorded handle -> handle.
   std::map<std::pair<bool, std::uint64_t>, unsigned long long> objects_;
   std::map<std::uint64_t, std::size_t> buffers_;  ///< recorded address -> of Recording::buffers
@@ -120,6 +141,11 @@ ProgramRun::~ProgramRun() {
   }
   for (const auto& [number, module] : modules_) (void)table_.module_unload(module.handle);
   for (const auto& [address, placed] : memory_) release(placed);
+  for (const auto& [address, bytes] : mappings_) (void)table_.mem_unmap(address, bytes);
+  for (const auto& [number, handle] : handles_) (void)table_.mem_release(handle);
+  for (const auto& [recorded, one] : reservations_) {
+    (void)table_.mem_address_free(one.address, static_cast<std::size_t>(one.bytes));
+  }
 }
 
 Error ProgramRun::bad(const std::string& what) const {
@@ -139,10 +165,7 @@ const std::vector<std::byte>& ProgramRun::content(const std::string& hash) const
 }
 
 std::map<std::uint64_t, Placed>::const_iterator ProgramRun::find(std::uint64_t address) const {
-  auto after = memory_.upper_bound(address);
-  if (after == memory_.begin()) return memory_.end();
-  --after;
-  return address - after->first < after->second.bytes ? after : memory_.end();
+  return entry_at(memory_, address);
 }
 
 /// The bytes from the first to the last of rows. False if rows overlap, which no copy has, or are
@@ -197,6 +220,10 @@ Placed ProgramRun::allocate(const AllocateStep& step) const {
   constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
   if (step.memory == StepMemory::Array) return create_array(step);
   Placed placed{step.bytes, 0, step.memory, nullptr, false, {}};
+  if (step.memory == StepMemory::Mapped) {
+    placed.address = reserved(step.address, step.bytes);
+    return placed;
+  }
   const auto bytes = static_cast<std::size_t>(step.bytes);
   if (step.memory == StepMemory::Pinned && table_.mem_host_get_device_pointer != nullptr) {
     check(table_.mem_host_alloc(&placed.host, bytes, kMapped), "cuMemHostAlloc");
@@ -233,7 +260,7 @@ Placed ProgramRun::create_array(const AllocateStep& step) const {
 }
 
 void ProgramRun::release(const Placed& placed) const noexcept {
-  if (placed.variable) return;
+  if (placed.variable || placed.memory == StepMemory::Mapped) return;
   if (placed.array.handle != nullptr) {
     (void)table_.array_destroy(placed.array.handle);
     return;
@@ -338,6 +365,8 @@ std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
       word = texture->second;
     } else if (const auto surface = objects_.find({true, word}); surface != objects_.end()) {
       word = surface->second;
+    } else if (const auto range = entry_at(reservations_, word); range != reservations_.end()) {
+      word = range->second.address + (word - range->first);
     }
     std::memcpy(block.data() + at, &word, sizeof word);
   }
@@ -513,6 +542,82 @@ void ProgramRun::operator()(const LimitStep& step) {
   check(
       table_.ctx_set_limit(static_cast<CUlimit>(step.limit), static_cast<std::size_t>(step.value)),
       "cuCtxSetLimit");
+}
+
+// Virtual memory ---------------------------------------------------------------------------------
+
+// Where bytes of a recorded reservation are now.
+CUdeviceptr ProgramRun::reserved(std::uint64_t address, std::uint64_t bytes) const {
+  const auto found = entry_at(reservations_, address);
+  if (found == reservations_.end() || bytes > found->second.bytes - (address - found->first)) {
+    throw bad(format_text("{} at {:#x} are in no reservation", count_text(bytes, "byte"), address));
+  }
+  return found->second.address + (address - found->first);
+}
+
+void ProgramRun::reserve(const VirtualStep& step) {
+  if (entry_at(reservations_, step.address) != reservations_.end()) {
+    throw bad(format_text("the addresses from {:#x} on are reserved already", step.address));
+  }
+  Reservation placed{step.bytes, 0};
+  check(table_.mem_address_reserve(&placed.address, static_cast<std::size_t>(step.bytes),
+                                   static_cast<std::size_t>(step.value), step.address, 0),
+        "cuMemAddressReserve");
+  reservations_[step.address] = placed;
+}
+
+void ProgramRun::create(const VirtualStep& step) {
+  if (handles_.count(step.handle) != 0) {
+    throw bad(format_text("memory handle {} exists already", step.handle));
+  }
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  check(table_.ctx_get_device(&properties.location.id), "cuCtxGetDevice");
+  CUmemGenericAllocationHandle handle = 0;
+  check(table_.mem_create(&handle, static_cast<std::size_t>(step.bytes), &properties, 0),
+        "cuMemCreate");
+  handles_[step.handle] = handle;
+}
+
+void ProgramRun::set_access(const VirtualStep& step) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  check(table_.ctx_get_device(&access.location.id), "cuCtxGetDevice");
+  access.flags = static_cast<CUmemAccess_flags>(step.value);
+  check(table_.mem_set_access(reserved(step.address, step.bytes),
+                              static_cast<std::size_t>(step.bytes), &access, 1),
+        "cuMemSetAccess");
+}
+
+void ProgramRun::operator()(const VirtualStep& step) {
+  using Kind = VirtualStep::Kind;
+  if (table_.mem_create == nullptr) check(CUDA_ERROR_NOT_SUPPORTED, "cuMemCreate");
+  if (step.kind == Kind::Reserve) return reserve(step);
+  if (step.kind == Kind::Create) return create(step);
+  if (step.kind == Kind::Access) return set_access(step);
+  const bool of_handle = step.kind == Kind::Release || step.kind == Kind::Map;
+  const auto handle = handles_.find(step.handle);
+  if (of_handle && handle == handles_.end()) {
+    throw bad(format_text("memory handle {} does not exist", step.handle));
+  }
+  if (step.kind == Kind::Release) {
+    check(table_.mem_release(handle->second), "cuMemRelease");
+    handles_.erase(handle);
+    return;
+  }
+  const CUdeviceptr address = reserved(step.address, step.bytes);
+  const auto bytes = static_cast<std::size_t>(step.bytes);
+  if (step.kind == Kind::Map) {
+    check(table_.mem_map(address, bytes, 0, handle->second, 0), "cuMemMap");
+    mappings_[address] = bytes;
+  } else if (step.kind == Kind::Unmap) {
+    check(table_.mem_unmap(address, bytes), "cuMemUnmap");
+    mappings_.erase(mappings_.lower_bound(address), mappings_.lower_bound(address + bytes));
+  } else {
+    check(table_.mem_address_free(address, bytes), "cuMemAddressFree");
+    reservations_.erase(step.address);
+  }
 }
 
 // Launches ---------------------------------------------------------------------------------------
