@@ -51,6 +51,7 @@ enum class StepMemory : std::uint8_t {
   Stream,      ///< stream-ordered: of a memory pool
   Array,       ///< a CUDA array
   Mapped,      ///< a mapping of cuMemMap that can be accessed from now on
+  Graph,       ///< of an allocation node of a graph; a GraphMemoryStep has its address
 };
 /// An array has no address. In a recording its bytes (rows, slices and layers without gaps) begin
 /// at one from here on, where no memory is.
@@ -133,6 +134,19 @@ struct VirtualStep {
   std::uint64_t value = 0;  ///< Reserve: the alignment; Access: CUmemAccess_flags
 };
 
+/// An allocation node of a graph was added, which reserves addresses; 0 bytes: they are free again.
+struct GraphMemoryStep {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+/// A graph that allocates or frees is launched: its nodes are the steps up to an EndGraphStep. They
+/// are one frame: launches among them have no outputs.
+struct BeginGraphStep {};
+struct EndGraphStep {
+  std::vector<StepOutput> outputs;  ///< of its launches, copies and fills
+  std::string failure;
+};
+
 /// What a texture or surface object reads: CUDA_RESOURCE_DESC, with cuda.h's numbers.
 struct StepResource {
   enum class Kind : std::uint8_t { Array, Linear, Pitched };
@@ -184,9 +198,10 @@ struct LimitStep {
   std::uint64_t value = 0;
 };
 
-using Step = std::variant<LoadStep, UnloadStep, AllocateStep, FreeStep, WriteStep, CopyStep,
-                          FillStep, ReadStep, LaunchStep, VirtualStep, ObjectStep, DestroyStep,
-                          AttributeStep, LimitStep>;
+using Step =
+    std::variant<LoadStep, UnloadStep, AllocateStep, FreeStep, WriteStep, CopyStep, FillStep,
+                 ReadStep, LaunchStep, VirtualStep, GraphMemoryStep, BeginGraphStep, EndGraphStep,
+                 ObjectStep, DestroyStep, AttributeStep, LimitStep>;
 
 /// Contents by their hash.
 using StepContents = std::vector<std::pair<std::string, std::vector<std::byte>>>;

@@ -515,7 +515,7 @@ Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy) {
   return copy_of_3d(recorder, copy, work) ? Work(work) : Work();
 }
 
-static void write_copy_step(Recorder& all, const CopyWork& copy) {
+static void write_copy_step(Recorder& all, const CopyWork& copy, bool in_graph) {
   const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
   const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
   if (to_device && from_device) {
@@ -525,11 +525,11 @@ static void write_copy_step(Recorder& all, const CopyWork& copy) {
   } else if (from_device) {
     all.sink.write(ReadStep{copy.from.rows, to_hex(hash128(packed(copy.to.rows)))});
   }
-  if (to_device) (void)all.shadow.refresh(copy.to.rows);
+  if (to_device && !in_graph) (void)all.shadow.refresh(copy.to.rows);
 }
 
 /// A copy that is done, as steps.
-static void write_copy(Recorder& all, const CopyWork& copy) {
+static void write_copy(Recorder& all, const CopyWork& copy, bool in_graph = false) {
   if (is_empty(copy.to.rows)) return;
   std::vector<const StepRows*> sides;
   for (const Side* const side : {&copy.to, &copy.from}) {
@@ -541,7 +541,7 @@ static void write_copy(Recorder& all, const CopyWork& copy) {
       one.to.rows = part->of(copy.to.rows);
       one.from.rows = part->of(copy.from.rows);
     }
-    write_copy_step(all, one);
+    write_copy_step(all, one, in_graph);
   });
 }
 
@@ -564,6 +564,20 @@ CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& c
   return record_copies(scope, {&copy, 1}, call);
 }
 
+static void write_fill(Recorder& all, const FillStep& fill, bool in_graph) {
+  if (is_empty(fill.to)) return;
+  write_by_region(all, {&fill.to}, [&](const Part* part) {
+    FillStep one = fill;
+    if (part != nullptr) one.to = part->of(fill.to);
+    all.sink.write(one);
+    if (!in_graph) (void)all.shadow.refresh(one.to);
+  });
+}
+
+void write_in_graph(Recorder& all, const CopyWork& copy) { write_copy(all, copy, true); }
+
+void write_in_graph(Recorder& all, const FillStep& fill) { write_fill(all, fill, true); }
+
 CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call) {
   Recorder& all = scope.recorder();
   const CUresult result = call();
@@ -572,12 +586,7 @@ CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& c
     all.lost(waited);
     return result;
   }
-  write_by_region(all, {&fill.to}, [&](const Part* part) {
-    FillStep one = fill;
-    if (part != nullptr) one.to = part->of(fill.to);
-    all.sink.write(one);
-    (void)all.shadow.refresh(one.to);
-  });
+  write_fill(all, fill, false);
   return result;
 }
 

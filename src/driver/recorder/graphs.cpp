@@ -79,6 +79,10 @@ void add_nodes(Recorder& all, CUgraph graph, RecordedGraph& recorded) {
       add_nodes(all, child, recorded);
       continue;
     }
+    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+      work = memory_work(all, node, type);
+      recorded.allocates = true;
+    }
     recorded.known = recorded.known && !std::holds_alternative<std::monostate>(work);
     recorded.nodes.push_back({node, std::move(work)});
   }
@@ -123,6 +127,7 @@ struct RunNode {
 
   CUresult operator()(const std::monostate&) const { return CUDA_SUCCESS; }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }
+  CUresult operator()(const MemoryWork&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelWork& work) const {
     return record_launch(scope, work, [&] {
       return repeat_launch(base(), work.function, work.step, work.step.arguments, stream);
@@ -296,6 +301,12 @@ CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph gr
     const std::lock_guard lock(all.mutex);
     RecordedGraph recorded;
     add_nodes(all, graph, recorded);
+    for (const RecordedGraph::Node& one : recorded.nodes) {
+      const auto* const memory = std::get_if<MemoryWork>(&one.work);
+      if (memory == nullptr || memory->bytes == 0) continue;
+      const auto found = all.graph_memory.find(memory->address);
+      if (found != all.graph_memory.end()) found->second.executable = *executable;
+    }
     all.graphs[*executable] = std::move(recorded);
     return result;
   });
@@ -347,6 +358,7 @@ void replace_executables(Table& table) {
       if (result != CUDA_SUCCESS) return result;
       const std::lock_guard lock(all.mutex);
       all.graphs.erase(executable);
+      end_graph_memory(all, nullptr, executable);
       return result;
     });
   };
@@ -393,7 +405,17 @@ CUresult launch_graph(CUgraphExec executable, CUstream stream) {
     return all.base.graph_launch(executable, stream);
   }
   const auto found = all.graphs.find(executable);
-  if (found != all.graphs.end() && found->second.known) return run(scope, found->second, stream);
+  if (found != all.graphs.end() && found->second.known) {
+    const RecordedGraph& graph = found->second;
+    if (!graph.allocates) return run(scope, graph, stream);
+    // Before the launch: modules that a library loads now, and their variables.
+    const bool known = std::ranges::all_of(graph.nodes, [&](const RecordedGraph::Node& node) {
+      const auto* const kernel = std::get_if<KernelWork>(&node.work);
+      return kernel == nullptr || kernel_of(all, kernel->function) != nullptr;
+    });
+    const auto call = [&] { return all.base.graph_launch(executable, stream); };
+    if (known) return run_with_memory(scope, graph, call);
+  }
   all.catch_up();
   all.note(kUnknownGraph);
   all.suspect = true;

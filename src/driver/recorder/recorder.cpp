@@ -56,6 +56,7 @@ void forget_context(Recorder& recorder) {
   for (const auto& [address, region] : recorder.shadow.regions()) {
     if (recorder.allocated.count(address) != 0) recorder.sink.write(FreeStep{address});
   }
+  forget_graph_memory(recorder);
   forget_virtual_memory(recorder);
   const auto unload = [&](const RecordedModule& module) {
     if (module.loaded) recorder.sink.write(UnloadStep{module.number});
@@ -219,6 +220,7 @@ Table recording_table(const Table& base, StepSink& sink, bool sees_all_calls) {
   replace_modules(table);
   replace_launches(table);
   replace_graphs(table);
+  replace_graph_memory(table);
   replace_virtual_memory(table);
   return table;
 }

@@ -48,12 +48,17 @@ struct EventWork {
   CUevent event = nullptr;
   bool waits = false;
 };
+/// An allocation node, or, with 0 bytes, one that frees.
+struct MemoryWork {
+  CUdeviceptr address = 0;
+  std::uint64_t bytes = 0;
+};
 struct ChildWork {
   CUgraph graph = nullptr;
 };
 /// What one node of a graph does.
-using Work =
-    std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork, ChildWork>;
+using Work = std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork,
+                          MemoryWork, ChildWork>;
 
 /// An executable graph as its nodes in an order that the edges allow; `known` is false if one of
 /// them is of a kind that is not recorded.
@@ -64,6 +69,7 @@ struct RecordedGraph {
   };
   std::vector<Node> nodes;
   bool known = true;
+  bool allocates = false;  ///< or frees: its memory is there only while the driver runs all of it
 };
 
 /// A kernel of a recorded module.
@@ -148,6 +154,13 @@ class Recorder {
   std::map<CUdeviceptr, Mapping> mappings;
   std::map<CUdeviceptr, std::uint64_t> reservations;  ///< bytes
 
+  /// Memory of allocation nodes, and which graph and executable have the node.
+  struct GraphMemory {
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+  };
+  std::map<CUdeviceptr, GraphMemory> graph_memory;
+
   /// Memory that was allocated while a stream is captured, when it cannot be read.
   struct Pending {
     CUdeviceptr address = 0;
@@ -230,6 +243,8 @@ CUresult entry(Work&& work) noexcept {
 void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, StepMemory memory,
                const void* host = nullptr);
 void freed(Recorder& recorder, CUdeviceptr address);
+/// The same for memory of a graph's node, which cannot be read now. Its bytes are taken to be 0.
+void allocated_in_graph(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes);
 /// The same; unless it is `now`, when memory can be looked at again.
 void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory);
 
@@ -247,6 +262,9 @@ void forget_virtual_memory(Recorder& recorder);
 /// Nothing for a copy of an array that is not recorded.
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
 /// Does a copy or fill by `call` and records it. Its stream is that of the scope.
+/// The steps of a copy or fill in a graph that has run. Changes of memory are found later.
+void write_in_graph(Recorder& recorder, const CopyWork& copy);
+void write_in_graph(Recorder& recorder, const FillStep& fill);
 CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call);
 /// The same for several copies of one call, in their order.
 CUresult record_copies(const CallScope& scope, std::span<const CopyWork> copies, const Call& call);
@@ -259,6 +277,21 @@ CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& c
                                                   void** extra);
 CUresult record_launch(const CallScope& scope, const KernelWork& work, const Call& call);
 
+/// What has changed since memory was last looked at.
+CUresult add_outputs(Recorder& recorder, std::vector<StepOutput>& outputs);
+
+// graph_memory.cpp
+/// An allocation node was added to a graph: in a capture of `stream`, or by a call.
+void captured_memory(Recorder& recorder, CUstream stream, CUdeviceptr address, std::uint64_t bytes);
+/// What a node does that allocates or frees.
+[[nodiscard]] Work memory_work(const Recorder& recorder, CUgraphNode node, CUgraphNodeType type);
+/// A graph, an executable or memory of a node is gone; without a use its addresses are free.
+void end_graph_memory(Recorder& recorder, CUgraph graph, CUgraphExec executable);
+/// The end of the context.
+void forget_graph_memory(Recorder& recorder);
+/// Has the driver run a graph that allocates or frees, and writes its nodes as steps.
+CUresult run_with_memory(const CallScope& scope, const RecordedGraph& graph, const Call& call);
+
 // graphs.cpp
 /// After a call that was captured in `stream`: its node does `work`.
 void captured(Recorder& recorder, CUstream stream, Work work);
@@ -270,6 +303,7 @@ void replace_copies(Table& table);
 void replace_modules(Table& table);
 void replace_launches(Table& table);
 void replace_graphs(Table& table);
+void replace_graph_memory(Table& table);
 void replace_virtual_memory(Table& table);
 
 /// The table that records into `sink`. `base` and `sink` must live until the process ends. Once in

@@ -13,6 +13,8 @@ CUresult Shadow::add(Region region, std::uint64_t bytes) {
   return result;
 }
 
+void Shadow::add_seen(Region region) { regions_[region.address] = std::move(region); }
+
 void Shadow::remove(CUdeviceptr address) { regions_.erase(address); }
 
 const Region* Shadow::find(CUdeviceptr address) const {

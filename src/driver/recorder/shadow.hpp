@@ -50,6 +50,8 @@ class Shadow {
 
   /// Reads all bytes of a new region; an error is the driver's, and nothing is added.
   [[nodiscard]] CUresult add(Region region, std::uint64_t bytes);
+  /// Adds a region as `seen` says that it is.
+  void add_seen(Region region);
   void remove(CUdeviceptr address);
   void clear() noexcept { regions_.clear(); }
 

@@ -16,7 +16,7 @@ using nlohmann::json;
 using namespace driver;
 
 constexpr const char* kMemoryNames[] = {"device", "managed", "pinned", "registered",
-                                        "stream", "array",   "mapped"};
+                                        "stream", "array",   "mapped", "graph"};
 constexpr const char* kResourceNames[] = {"array", "linear", "pitched"};
 constexpr const char* kVirtualNames[] = {"reserve", "unreserve", "create", "release",
                                          "map",     "unmap",     "access"};
@@ -89,6 +89,12 @@ json sampler_json(const StepSampler& sampler) {
           {"mipmap", sampler.mipmap}};
 }
 
+json outputs_json(const std::vector<StepOutput>& outputs) {
+  json built = json::array();
+  for (const StepOutput& one : outputs) built.push_back({one.address, one.bytes, one.hash});
+  return built;
+}
+
 struct StepJson {
   json operator()(const LoadStep& step) const {
     json variables = json::array();
@@ -135,10 +141,6 @@ struct StepJson {
     return {{"step", "read"}, {"from", rows_json(step.from)}, {"hash", step.hash}};
   }
   json operator()(const LaunchStep& step) const {
-    json outputs = json::array();
-    for (const StepOutput& one : step.outputs) {
-      outputs.push_back({one.address, one.bytes, one.hash});
-    }
     return {{"step", "launch"},
             {"module", step.module},
             {"kernel", step.kernel},
@@ -148,7 +150,7 @@ struct StepJson {
             {"shared", step.shared_bytes},
             {"cooperative", step.cooperative},
             {"arguments", hex_of(step.arguments)},
-            {"outputs", outputs},
+            {"outputs", outputs_json(step.outputs)},
             {"failure", step.failure}};
   }
   json operator()(const VirtualStep& step) const {
@@ -157,6 +159,14 @@ struct StepJson {
             {"bytes", step.bytes},
             {"handle", step.handle},
             {"value", step.value}};
+  }
+  json operator()(const GraphMemoryStep& step) const {
+    return {{"step", "graph_memory"}, {"address", step.address}, {"bytes", step.bytes}};
+  }
+  json operator()(const BeginGraphStep&) const { return {{"step", "begin_graph"}}; }
+  json operator()(const EndGraphStep& step) const {
+    return {
+        {"step", "end_graph"}, {"outputs", outputs_json(step.outputs)}, {"failure", step.failure}};
   }
   json operator()(const ObjectStep& step) const {
     json built = {{"step", "object"},
@@ -212,6 +222,15 @@ AllocateStep allocate_in(const json& value) {
   return step;
 }
 
+std::vector<StepOutput> outputs_in(const json& value) {
+  std::vector<StepOutput> outputs;
+  for (const json& one : value) {
+    outputs.push_back({one.at(0).get<std::uint64_t>(), one.at(1).get<std::uint64_t>(),
+                       one.at(2).get<std::string>()});
+  }
+  return outputs;
+}
+
 LaunchStep launch_step_in(const json& value) {
   LaunchStep step;
   step.module = value.at("module").get<std::uint64_t>();
@@ -222,10 +241,7 @@ LaunchStep launch_step_in(const json& value) {
   step.shared_bytes = value.at("shared").get<std::uint32_t>();
   step.cooperative = value.at("cooperative").get<bool>();
   step.arguments = bytes_of_hex(value.at("arguments").get_ref<const std::string&>());
-  for (const json& one : value.at("outputs")) {
-    step.outputs.push_back({one.at(0).get<std::uint64_t>(), one.at(1).get<std::uint64_t>(),
-                            one.at(2).get<std::string>()});
-  }
+  step.outputs = outputs_in(value.at("outputs"));
   step.failure = value.at("failure").get<std::string>();
   return step;
 }
@@ -299,6 +315,17 @@ Step fill_step_in(const json& value) {
               format_text("element_bytes is {}: 1, 2 or 4 are possible", step.element_bytes));
 }
 
+/// Nothing if it is another step.
+std::optional<Step> graph_step_in(const json& value, std::string_view name) {
+  if (name == "graph_memory") {
+    return GraphMemoryStep{value.at("address").get<std::uint64_t>(),
+                           value.at("bytes").get<std::uint64_t>()};
+  }
+  if (name == "begin_graph") return BeginGraphStep{};
+  if (name != "end_graph") return std::nullopt;
+  return EndGraphStep{outputs_in(value.at("outputs")), value.at("failure").get<std::string>()};
+}
+
 Step step_in(const json& value) {
   const auto name = value.at("step").get<std::string>();
   if (name == "load") return load_in(value);
@@ -318,6 +345,7 @@ Step step_in(const json& value) {
   if (name == "limit") {
     return LimitStep{value.at("limit").get<int>(), value.at("value").get<std::uint64_t>()};
   }
+  if (std::optional<Step> of_graph = graph_step_in(value, name)) return *std::move(of_graph);
   const auto* const call = std::ranges::find(kVirtualNames, name);
   if (call == std::end(kVirtualNames)) refuse_text(name, "step");
   return virtual_in(value, static_cast<VirtualStep::Kind>(call - std::begin(kVirtualNames)));
@@ -395,8 +423,8 @@ class ProgramReader {
     if (const auto* loaded = std::get_if<LoadStep>(&step)) {
       for (const StepVariable& one : loaded->variables) add_buffer(one.name, one.bytes);
     }
-    if (const auto* launch = std::get_if<LaunchStep>(&step); launch && launch->failure.empty()) {
-      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
+    if (const std::vector<StepOutput>* const outputs = frames_.outputs_of(step)) {
+      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(*outputs))));
     }
     recording_.steps.push_back(std::move(step));
   }
@@ -404,6 +432,7 @@ class ProgramReader {
   Recording recording_;
   std::map<std::string, std::vector<std::byte>> contents_;
   std::uint64_t allocations_ = 0;
+  FrameSteps frames_;
   bool ended_ = false;
 };
 
@@ -437,6 +466,16 @@ std::string note_line(std::string_view text) { return line_of({{"note", text}});
 
 std::string end_line(std::string_view failure, std::string_view cut_off, std::string_view hash) {
   return line_of({{"end", hash}, {"failure", failure}, {"cut_off", cut_off}});
+}
+
+const std::vector<StepOutput>* FrameSteps::outputs_of(const Step& step) noexcept {
+  if (std::holds_alternative<BeginGraphStep>(step)) in_graph_ = true;
+  if (const auto* const end = std::get_if<EndGraphStep>(&step)) {
+    in_graph_ = false;
+    return end->failure.empty() ? &end->outputs : nullptr;
+  }
+  const auto* const launch = std::get_if<LaunchStep>(&step);
+  return launch != nullptr && !in_graph_ && launch->failure.empty() ? &launch->outputs : nullptr;
 }
 
 std::string text_of_outputs(std::span<const StepOutput> outputs) {

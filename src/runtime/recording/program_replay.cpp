@@ -3,137 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
-#include "driver/recorder/array_image.hpp"
 #include "driver/recorder/repeat.hpp"
-#include "driver/recorder/shadow.hpp"
-#include "runtime/device/core.hpp"
 #include "runtime/recording/outputs.hpp"
 #include "runtime/recording/program_json.hpp"
+#include "runtime/recording/program_run.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
-namespace ptxgen::inline v0 {
-
-namespace {
-
-using namespace driver;
-using driver::recorder::ArrayImage;
-using driver::recorder::Change;
-using driver::recorder::CopyPlace;
-using driver::recorder::Region;
-using driver::recorder::repeat_array;
-using driver::recorder::repeat_fill;
-using driver::recorder::repeat_launch;
-using driver::recorder::repeat_object;
-using driver::recorder::Shadow;
-
-/// Memory of the recording, and where it is now. An array keeps its address.
-struct Placed {
-  std::uint64_t bytes = 0;
-  CUdeviceptr address = 0;
-  StepMemory memory = StepMemory::Device;
-  void* host = nullptr;  ///< of pinned memory
-  bool variable = false;
-  ArrayImage array;
-};
-
-/// The entry of a map from addresses to things with `bytes` that holds an address, or the end.
-template <class Map>
-auto entry_at(const Map& map, std::uint64_t address) {
-  auto after = map.upper_bound(address);
-  if (after == map.begin()) return map.end();
-  --after;
-  return address - after->first < after->second.bytes ? after : map.end();
-}
-
-class ProgramRun {
- public:
-  ProgramRun(const Context& context, const Recording& recording, const ReplayOptions& options)
-      : core_(context.core()),
-        current_(core_, Stage::Launch),
-        table_(core_.table()),
-        recording_(recording),
-        options_(options),
-        shadow_(table_) {}
-  ProgramRun(const ProgramRun&) = delete;
-  ProgramRun& operator=(const ProgramRun&) = delete;
-  ~ProgramRun();
-
-  Replay run();
-
-  void operator()(const LoadStep& step);
-  void operator()(const UnloadStep& step);
-  void operator()(const AllocateStep& step);
-  void operator()(const FreeStep& step);
-  void operator()(const WriteStep& step);
-  void operator()(const CopyStep& step);
-  void operator()(const FillStep& step);
-  void operator()(const ReadStep& step);
-  void operator()(const LaunchStep& step);
-  void operator()(const VirtualStep& step);
-  void operator()(const ObjectStep& step);
-  void operator()(const DestroyStep& step);
-  void operator()(const AttributeStep& step);
-  void operator()(const LimitStep& step);
-
- private:
-  [[nodiscard]] Error bad(const std::string& what) const;
-  void check(CUresult result, const char* call) const;
-  [[nodiscard]] const std::vector<std::byte>& content(const std::string& hash) const;
-  /// The memory of the recording that holds bytes, by its recorded address.
-  [[nodiscard]] std::map<std::uint64_t, Placed>::const_iterator find(std::uint64_t address) const;
-  [[nodiscard]] StepRows now(const StepRows& recorded) const;
-  /// Refuses memory that a damaged recording has twice, or of no bytes.
-  void check_new(std::uint64_t recorded, std::uint64_t bytes) const;
-  void place(std::uint64_t recorded, const Placed& placed);
-  [[nodiscard]] Placed allocate(const AllocateStep& step) const;
-  [[nodiscard]] Placed create_array(const AllocateStep& step) const;
-  [[nodiscard]] CUdeviceptr reserved(std::uint64_t address, std::uint64_t bytes) const;
-  void reserve(const VirtualStep& step);
-  void create(const VirtualStep& step);
-  void set_access(const VirtualStep& step);
-  void release(const Placed& placed) const noexcept;
-  void write_rows(const StepRows& to, std::span<const std::byte> packed);
-  void write_array(const Region& region, const StepRows& to, std::span<const std::byte> packed);
-  [[nodiscard]] std::vector<std::byte> read_rows(const StepRows& from) const;
-  [[nodiscard]] CopyPlace place_of(const StepRows& rows) const;
-  [[nodiscard]] CUfunction function(std::uint64_t module, const std::string& kernel) const;
-  [[nodiscard]] std::vector<std::byte> arguments(const LaunchStep& step) const;
-  void flip();
-  void compare(const LaunchStep& step);
-  void compare_region(const Region& region, const StepOutput* recorded, const Change* found,
-                      Divergence& divergence) const;
-
-  const ContextCore& core_;
-  const Current current_;
-  const Table& table_;
-  const Recording& recording_;
-  const ReplayOptions& options_;
-  Shadow shadow_;
-  std::map<std::uint64_t, Placed> memory_;  ///< by recorded address
-  struct Module {
-    CUmodule handle = nullptr;
-    std::vector<std::uint64_t> variables;
-  };
-  std::map<std::uint64_t, Module> modules_;
-  struct Reservation {
-    std::uint64_t bytes = 0;
-    CUdeviceptr address = 0;
-  };
-  std::map<std::uint64_t, Reservation> reservations_;              ///< by recorded address
-  std::map<std::uint64_t, CUmemGenericAllocationHandle> handles_;  ///< by number
-  std::map<CUdeviceptr, std::size_t> mappings_;                    ///< here; bytes
-  /// Texture and surface objects: `ObjectStep::surface` and recorded handle -> handle.
-  std::map<std::pair<bool, std::uint64_t>, unsigned long long> objects_;
-  std::map<std::uint64_t, std::size_t> buffers_;  ///< recorded address -> of Recording::buffers
-  std::size_t next_buffer_ = 0;
-  std::size_t step_ = 0;
-  bool stopped_ = false;
-  Replay result_;
-  std::vector<std::string> hashes_;
-};
+namespace ptxgen::inline v0::driver::replayed {
 
 ProgramRun::~ProgramRun() {
   for (const auto& [object, handle] : objects_) {
@@ -141,6 +19,10 @@ ProgramRun::~ProgramRun() {
   }
   for (const auto& [number, module] : modules_) (void)table_.module_unload(module.handle);
   for (const auto& [address, placed] : memory_) release(placed);
+  for (const auto& [recorded, one] : graph_memory_) {
+    (void)table_.graph_exec_destroy(one.executable);
+    (void)table_.graph_destroy(one.graph);
+  }
   for (const auto& [address, bytes] : mappings_) (void)table_.mem_unmap(address, bytes);
   for (const auto& [number, handle] : handles_) (void)table_.mem_release(handle);
   for (const auto& [recorded, one] : reservations_) {
@@ -168,6 +50,8 @@ std::map<std::uint64_t, Placed>::const_iterator ProgramRun::find(std::uint64_t a
   return entry_at(memory_, address);
 }
 
+namespace {
+
 /// The bytes from the first to the last of rows. False if rows overlap, which no copy has, or are
 /// beyond all addresses.
 bool end_of(const StepRows& rows, std::uint64_t& end) {
@@ -182,6 +66,8 @@ bool end_of(const StepRows& rows, std::uint64_t& end) {
          !__builtin_add_overflow(last, rows.width, &end);
 }
 
+}  // namespace
+
 StepRows ProgramRun::now(const StepRows& recorded) const {
   const auto found = find(recorded.address);
   std::uint64_t end = 0;
@@ -193,86 +79,6 @@ StepRows ProgramRun::now(const StepRows& recorded) const {
   StepRows moved = recorded;
   moved.address = found->second.address + (recorded.address - found->first);
   return moved;
-}
-
-void ProgramRun::check_new(std::uint64_t recorded, std::uint64_t bytes) const {
-  if (bytes != 0 && memory_.count(recorded) == 0) return;
-  throw bad(
-      format_text("{} at {:#x}, where memory is already", count_text(bytes, "byte"), recorded));
-}
-
-void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
-  if (next_buffer_ >= recording_.buffers.size()) {
-    throw bad(format_text("memory without a name: it has {}",
-                          count_text(recording_.buffers.size(), "buffer")));
-  }
-  if (placed.address != recorded) ++result_.moved;
-  memory_[recorded] = placed;
-  Region region;
-  region.address = placed.address;
-  region.array = placed.array;
-  region.name = recording_.buffers[next_buffer_].name;
-  buffers_[recorded] = next_buffer_++;
-  check(shadow_.add(std::move(region), placed.bytes), "cuMemcpyDtoH");
-}
-
-Placed ProgramRun::allocate(const AllocateStep& step) const {
-  constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
-  if (step.memory == StepMemory::Array) return create_array(step);
-  Placed placed{step.bytes, 0, step.memory, nullptr, false, {}};
-  if (step.memory == StepMemory::Mapped) {
-    placed.address = reserved(step.address, step.bytes);
-    return placed;
-  }
-  const auto bytes = static_cast<std::size_t>(step.bytes);
-  if (step.memory == StepMemory::Pinned && table_.mem_host_get_device_pointer != nullptr) {
-    check(table_.mem_host_alloc(&placed.host, bytes, kMapped), "cuMemHostAlloc");
-    check(table_.mem_host_get_device_pointer(&placed.address, placed.host, 0),
-          "cuMemHostGetDevicePointer");
-    return placed;
-  }
-  if (step.memory == StepMemory::Managed && table_.mem_alloc_managed != nullptr &&
-      table_.mem_alloc_managed(&placed.address, bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS) {
-    return placed;
-  }
-  if (step.memory == StepMemory::Stream && table_.mem_alloc_async != nullptr &&
-      table_.mem_alloc_async(&placed.address, bytes, nullptr) == CUDA_SUCCESS) {
-    check(table_.stream_synchronize(nullptr), "cuStreamSynchronize");
-    return placed;
-  }
-  placed.memory = StepMemory::Device;
-  check(table_.mem_alloc(&placed.address, bytes), "cuMemAlloc");
-  return placed;
-}
-
-Placed ProgramRun::create_array(const AllocateStep& step) const {
-  Placed placed{step.bytes, step.address, step.memory, nullptr, false, {}};
-  const StepArray& from = step.array;
-  if (!recorder::image_of(from, placed.array) || placed.array.bytes() != step.bytes ||
-      step.address < kFirstArrayAddress || step.address + step.bytes < step.address) {
-    throw bad(format_text(
-        "an array of {} x {} x {} elements of format {} with {}, with {} at {:#x}", from.width,
-        from.height, from.depth, from.format, count_text(from.channels, "channel"),
-        count_text(step.bytes, "byte"), step.address));
-  }
-  check(repeat_array(table_, from, placed.array.handle), "cuArray3DCreate");
-  return placed;
-}
-
-void ProgramRun::release(const Placed& placed) const noexcept {
-  if (placed.variable || placed.memory == StepMemory::Mapped) return;
-  if (placed.array.handle != nullptr) {
-    (void)table_.array_destroy(placed.array.handle);
-    return;
-  }
-  if (placed.host != nullptr) {
-    (void)table_.mem_free_host(placed.host);
-  } else if (placed.memory == StepMemory::Stream) {
-    (void)table_.mem_free_async(placed.address, nullptr);
-    (void)table_.stream_synchronize(nullptr);
-  } else {
-    (void)table_.mem_free(placed.address);
-  }
 }
 
 void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packed) {
@@ -291,31 +97,12 @@ void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packe
       packed = packed.subspan(row.size());
     }
   }
-  check(shadow_.refresh(to), "cuMemcpyDtoH");
+  refresh(to, "cuMemcpyDtoH");
 }
 
-// Bytes that are no box of the array, as those that changed without a call, are written with all.
-void ProgramRun::write_array(const Region& region, const StepRows& to,
-                             std::span<const std::byte> packed) {
-  CopyPlace from;
-  from.rows = to;
-  from.rows.pitch = to.width;
-  from.rows.slice_height = to.height;
-  from.rows.address = reinterpret_cast<std::uintptr_t>(packed.data());
-  CopyPlace box;
-  if (recorder::place_in(region.array, to.address - region.address, to, box)) {
-    const CUDA_MEMCPY3D copy = recorder::copy_between(box, from);
-    check(table_.memcpy_3d(&copy), "cuMemcpy3D");
-  } else {
-    std::vector<std::byte> all = region.seen;
-    std::byte* const first = all.data() + (to.address - region.address);
-    for (std::uint64_t i = 0; i < to.height * to.depth; ++i) {
-      const std::uint64_t row = i / to.height * to.slice_height + i % to.height;
-      std::ranges::copy(packed.subspan(i * to.width, to.width), first + row * to.pitch);
-    }
-    check(recorder::write_image(table_, region.array, all.data()), "cuMemcpy3D");
-  }
-  check(shadow_.refresh(to), "cuMemcpy3D");
+// In a graph all that changes is compared at its end.
+void ProgramRun::refresh(const StepRows& rows, const char* call) {
+  if (!in_graph_) check(shadow_.refresh(rows), call);
 }
 
 std::vector<std::byte> ProgramRun::read_rows(const StepRows& from) const {
@@ -428,29 +215,6 @@ void ProgramRun::operator()(const UnloadStep& step) {
   modules_.erase(found);
 }
 
-void ProgramRun::operator()(const AllocateStep& step) {
-  check_new(step.address, step.bytes);
-  const Placed placed = allocate(step);
-  place(step.address, placed);
-  // As it was in the recorded process: an output contains bytes that no kernel wrote.
-  std::vector<std::byte> before;
-  if (step.content.empty()) {
-    before.assign(static_cast<std::size_t>(step.bytes), std::byte{step.fill});
-  } else {
-    before = content(step.content);
-  }
-  if (before == shadow_.find(placed.address)->seen) return;
-  write_rows({placed.address, step.bytes, 1, 1, step.bytes, 1}, before);
-}
-
-void ProgramRun::operator()(const FreeStep& step) {
-  const auto found = memory_.find(step.address);
-  if (found == memory_.end()) throw bad(format_text("{:#x} is not allocated", step.address));
-  shadow_.remove(found->second.address);
-  release(found->second);
-  memory_.erase(found);
-}
-
 void ProgramRun::operator()(const WriteStep& step) {
   write_rows(now(step.to), content(step.content));
 }
@@ -466,7 +230,7 @@ void ProgramRun::operator()(const CopyStep& step) {
   if (to_place.array != nullptr || from_place.array != nullptr) {
     const CUDA_MEMCPY3D copy = recorder::copy_between(to_place, from_place);
     check(table_.memcpy_3d(&copy), "cuMemcpy3D");
-    check(shadow_.refresh(to), "cuMemcpy3D");
+    refresh(to, "cuMemcpy3D");
     return;
   }
   for (std::uint64_t z = 0; z < to.depth; ++z) {
@@ -478,15 +242,15 @@ void ProgramRun::operator()(const CopyStep& step) {
     }
   }
   check(table_.ctx_synchronize(), "cuCtxSynchronize");
-  check(shadow_.refresh(to), "cuMemcpyDtoH");
+  refresh(to, "cuMemcpyDtoH");
 }
 
 void ProgramRun::operator()(const FillStep& step) {
   FillStep here = step;
   here.to = now(step.to);
-  check(repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
+  check(recorder::repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
   check(table_.ctx_synchronize(), "cuCtxSynchronize");
-  check(shadow_.refresh(here.to), "cuMemcpyDtoH");
+  refresh(here.to, "cuMemcpyDtoH");
 }
 
 void ProgramRun::operator()(const ReadStep& step) {
@@ -502,35 +266,6 @@ void ProgramRun::operator()(const ReadStep& step) {
   result_.first = divergence;
 }
 
-void ProgramRun::operator()(const ObjectStep& step) {
-  if (objects_.count({step.surface, step.object}) != 0) {
-    throw bad(format_text("object {} exists already", step.object));
-  }
-  const auto found = find(step.resource.address);
-  const bool array = step.resource.kind == StepResource::Kind::Array;
-  const bool fits = found != memory_.end() && array == (found->second.array.handle != nullptr) &&
-                    (!array || found->first == step.resource.address);
-  if (!fits) {
-    throw bad(format_text("an object of memory at {:#x}, where there is none of its kind",
-                          step.resource.address));
-  }
-  ObjectStep here = step;
-  here.resource.address = found->second.address + (step.resource.address - found->first);
-  unsigned long long handle = 0;
-  check(repeat_object(table_, here, found->second.array.handle, handle),
-        step.surface ? "cuSurfObjectCreate" : "cuTexObjectCreate");
-  objects_[{step.surface, step.object}] = handle;
-  if (handle != step.object) ++result_.moved;
-}
-
-void ProgramRun::operator()(const DestroyStep& step) {
-  const auto found = objects_.find({step.surface, step.object});
-  if (found == objects_.end()) throw bad(format_text("object {} does not exist", step.object));
-  const auto destroy = step.surface ? table_.surf_object_destroy : table_.tex_object_destroy;
-  check(destroy(found->second), step.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy");
-  objects_.erase(found);
-}
-
 void ProgramRun::operator()(const AttributeStep& step) {
   check(table_.func_set_attribute(function(step.module, step.kernel),
                                   static_cast<CUfunction_attribute>(step.attribute), step.value),
@@ -542,82 +277,6 @@ void ProgramRun::operator()(const LimitStep& step) {
   check(
       table_.ctx_set_limit(static_cast<CUlimit>(step.limit), static_cast<std::size_t>(step.value)),
       "cuCtxSetLimit");
-}
-
-// Virtual memory ---------------------------------------------------------------------------------
-
-// Where bytes of a recorded reservation are now.
-CUdeviceptr ProgramRun::reserved(std::uint64_t address, std::uint64_t bytes) const {
-  const auto found = entry_at(reservations_, address);
-  if (found == reservations_.end() || bytes > found->second.bytes - (address - found->first)) {
-    throw bad(format_text("{} at {:#x} are in no reservation", count_text(bytes, "byte"), address));
-  }
-  return found->second.address + (address - found->first);
-}
-
-void ProgramRun::reserve(const VirtualStep& step) {
-  if (entry_at(reservations_, step.address) != reservations_.end()) {
-    throw bad(format_text("the addresses from {:#x} on are reserved already", step.address));
-  }
-  Reservation placed{step.bytes, 0};
-  check(table_.mem_address_reserve(&placed.address, static_cast<std::size_t>(step.bytes),
-                                   static_cast<std::size_t>(step.value), step.address, 0),
-        "cuMemAddressReserve");
-  reservations_[step.address] = placed;
-}
-
-void ProgramRun::create(const VirtualStep& step) {
-  if (handles_.count(step.handle) != 0) {
-    throw bad(format_text("memory handle {} exists already", step.handle));
-  }
-  CUmemAllocationProp properties{};
-  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  check(table_.ctx_get_device(&properties.location.id), "cuCtxGetDevice");
-  CUmemGenericAllocationHandle handle = 0;
-  check(table_.mem_create(&handle, static_cast<std::size_t>(step.bytes), &properties, 0),
-        "cuMemCreate");
-  handles_[step.handle] = handle;
-}
-
-void ProgramRun::set_access(const VirtualStep& step) {
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  check(table_.ctx_get_device(&access.location.id), "cuCtxGetDevice");
-  access.flags = static_cast<CUmemAccess_flags>(step.value);
-  check(table_.mem_set_access(reserved(step.address, step.bytes),
-                              static_cast<std::size_t>(step.bytes), &access, 1),
-        "cuMemSetAccess");
-}
-
-void ProgramRun::operator()(const VirtualStep& step) {
-  using Kind = VirtualStep::Kind;
-  if (table_.mem_create == nullptr) check(CUDA_ERROR_NOT_SUPPORTED, "cuMemCreate");
-  if (step.kind == Kind::Reserve) return reserve(step);
-  if (step.kind == Kind::Create) return create(step);
-  if (step.kind == Kind::Access) return set_access(step);
-  const bool of_handle = step.kind == Kind::Release || step.kind == Kind::Map;
-  const auto handle = handles_.find(step.handle);
-  if (of_handle && handle == handles_.end()) {
-    throw bad(format_text("memory handle {} does not exist", step.handle));
-  }
-  if (step.kind == Kind::Release) {
-    check(table_.mem_release(handle->second), "cuMemRelease");
-    handles_.erase(handle);
-    return;
-  }
-  const CUdeviceptr address = reserved(step.address, step.bytes);
-  const auto bytes = static_cast<std::size_t>(step.bytes);
-  if (step.kind == Kind::Map) {
-    check(table_.mem_map(address, bytes, 0, handle->second, 0), "cuMemMap");
-    mappings_[address] = bytes;
-  } else if (step.kind == Kind::Unmap) {
-    check(table_.mem_unmap(address, bytes), "cuMemUnmap");
-    mappings_.erase(mappings_.lower_bound(address), mappings_.lower_bound(address + bytes));
-  } else {
-    check(table_.mem_address_free(address, bytes), "cuMemAddressFree");
-    reservations_.erase(step.address);
-  }
 }
 
 // Launches ---------------------------------------------------------------------------------------
@@ -639,8 +298,9 @@ void ProgramRun::flip() {
 }
 
 void ProgramRun::operator()(const LaunchStep& step) {
-  flip();
-  check(repeat_launch(table_, function(step.module, step.kernel), step, arguments(step), nullptr),
+  if (!in_graph_) flip();
+  check(recorder::repeat_launch(table_, function(step.module, step.kernel), step, arguments(step),
+                                nullptr),
         "cuLaunchKernel");
   const CUresult result = table_.stream_synchronize(nullptr);
   if (result != CUDA_SUCCESS) {
@@ -648,12 +308,26 @@ void ProgramRun::operator()(const LaunchStep& step) {
     stopped_ = true;
     return;
   }
-  compare(step);
+  if (in_graph_) return;
+  compare(step.outputs, step.kernel);
+  stopped_ = !step.failure.empty() || hashes_.size() > options_.last_launch;
+}
+
+void ProgramRun::operator()(const BeginGraphStep&) {
+  if (in_graph_) throw bad("a graph within a graph");
+  flip();
+  in_graph_ = true;
+}
+
+void ProgramRun::operator()(const EndGraphStep& step) {
+  if (!in_graph_) throw bad("the end of a graph that has not begun");
+  in_graph_ = false;
+  compare(step.outputs, "graph");
   stopped_ = !step.failure.empty() || hashes_.size() > options_.last_launch;
 }
 
 // Each region that a launch changed, now or when it was recorded.
-void ProgramRun::compare(const LaunchStep& step) {
+void ProgramRun::compare(const std::vector<StepOutput>& recorded_outputs, const std::string& name) {
   std::vector<Change> changes;
   check(shadow_.look(false, changes), "cuMemcpyDtoH");
   std::vector<StepOutput> outputs;
@@ -665,9 +339,10 @@ void ProgramRun::compare(const LaunchStep& step) {
     const Region& region = *shadow_.find(placed.address);
     const auto found = std::ranges::find(changes, &region, &Change::region);
     const Change* const change = found == changes.end() ? nullptr : &*found;
-    const auto before = std::ranges::find_if(
-        step.outputs, [&](const StepOutput& one) { return one.address - recorded < placed.bytes; });
-    const StepOutput* const output = before == step.outputs.end() ? nullptr : &*before;
+    const auto before = std::ranges::find_if(recorded_outputs, [&](const StepOutput& one) {
+      return one.address - recorded < placed.bytes;
+    });
+    const StepOutput* const output = before == recorded_outputs.end() ? nullptr : &*before;
     if (change != nullptr) {
       outputs.push_back(
           {recorded + change->begin, change->end - change->begin, hash_text(change->bytes())});
@@ -688,7 +363,7 @@ void ProgramRun::compare(const LaunchStep& step) {
     compare_region(region, output, change, divergence);
   }
   divergence.frame = hashes_.size();
-  divergence.kernel = step.kernel;
+  divergence.kernel = name;
   hashes_.push_back(to_hex(hash128(text_of_outputs(outputs))));
   if (divergence.buffer.empty()) return;
   ++result_.differing_launches;
@@ -736,6 +411,12 @@ Replay ProgramRun::run() {
   return std::move(result_);
 }
 
+}  // namespace ptxgen::inline v0::driver::replayed
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
 std::string range_text(std::uint64_t first, std::uint64_t end) {
   return first == end ? std::string("nothing") : format_text("bytes {} to {}", first, end - 1);
 }
@@ -744,7 +425,7 @@ std::string range_text(std::uint64_t first, std::uint64_t end) {
 
 Replay replay_program(const Context& context, const Recording& recording,
                       const ReplayOptions& options) {
-  return ProgramRun(context, recording, options).run();
+  return driver::replayed::ProgramRun(context, recording, options).run();
 }
 
 std::string program_text_of(const Divergence& divergence) {
