@@ -241,6 +241,9 @@ def part_recorded():
     for name, problem in problems.items():
         check(not problem, f"{name} {problem}")
     check_changed("symbols", "0:coefficients:30")
+    listed = run(options.ptxgen, "replay", work / "graph_memory.json", "--list").stdout
+    check(re.match(r"  \w*square\w* <<<.*>>>\n  \w*reverse\w* <<<.*>>>\n0 graph changes 505 bytes "
+                   r"in 1 buffer\n", listed), listed)
     again = on_standin(work / "symbols_recorded", PTXGEN_RECORD=str(work / "symbols.json"))
     check(again.returncode == 0 and "nothing is recorded: File exists" in again.stderr, again.stderr)
 

@@ -47,7 +47,7 @@ Recording with_scratch() {
     REQUIRE_OK(driver.memcpy_to_device_async(memory, values.data(), 64, stream));
     REQUIRE_OK(driver.memset_d32_async(memory, 1, 8, stream));
     program.scale(memory, 5, 16, stream);
-    REQUIRE_OK(driver.memcpy_within_device_async(data, memory, 64, stream));
+    REQUIRE_OK(driver.memcpy_unified_async(data, memory, 64, stream));
     REQUIRE_OK(driver.memcpy_to_host_async(back.data(), memory, 16, stream));
     REQUIRE_OK(driver.mem_free_async(memory, stream));
   });

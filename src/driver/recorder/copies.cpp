@@ -16,10 +16,22 @@ bool is_empty(const StepRows& rows) {
   return rows.width == 0 || rows.height == 0 || rows.depth == 0;
 }
 
+/// Whether an address is one of device memory, which may be there later only: of a node of a graph,
+/// or allocated while a stream is captured.
+bool is_device_memory(const Recorder& recorder, CUdeviceptr address) {
+  if (recorder.shadow.find(address) != nullptr) return true;
+  const auto pending = [&](const Recorder::Pending& one) {
+    return address - one.address < one.bytes;
+  };
+  const auto of_graph = [&](const auto& one) { return address - one.first < one.second.bytes; };
+  return std::ranges::any_of(recorder.pending, pending) ||
+         std::ranges::any_of(recorder.graph_memory, of_graph);
+}
+
 /// Pinned and registered memory counts as device memory: a replay has no host's.
 Side side_at(const Recorder& recorder, CUmemorytype kind, StepRows rows) {
   if (kind == CU_MEMORYTYPE_UNIFIED || kind == CU_MEMORYTYPE_DEVICE) {
-    if (kind == CU_MEMORYTYPE_DEVICE || recorder.shadow.find(rows.address) != nullptr) {
+    if (kind == CU_MEMORYTYPE_DEVICE || is_device_memory(recorder, rows.address)) {
       return {CU_MEMORYTYPE_DEVICE, rows};
     }
   }
@@ -28,7 +40,7 @@ Side side_at(const Recorder& recorder, CUmemorytype kind, StepRows rows) {
     rows.address = device;
     return {CU_MEMORYTYPE_DEVICE, rows};
   }
-  if (recorder.shadow.find(rows.address) != nullptr) return {CU_MEMORYTYPE_DEVICE, rows};
+  if (is_device_memory(recorder, rows.address)) return {CU_MEMORYTYPE_DEVICE, rows};
   return {CU_MEMORYTYPE_HOST, rows};
 }
 

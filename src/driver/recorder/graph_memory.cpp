@@ -11,7 +11,7 @@ void add_graph_memory(Recorder& all, CUdeviceptr address, std::uint64_t bytes, C
   if (all.base.ctx_get_current(&now) != CUDA_SUCCESS) return;
   if (all.context != nullptr && now != all.context) return;
   all.begin();
-  all.graph_memory[address] = {graph, nullptr};
+  all.graph_memory[address] = {bytes, graph, nullptr};
   all.sink.write(GraphMemoryStep{address, bytes});
 }
 

@@ -156,6 +156,7 @@ class Recorder {
 
   /// Memory of allocation nodes, and which graph and executable have the node.
   struct GraphMemory {
+    std::uint64_t bytes = 0;
     CUgraph graph = nullptr;
     CUgraphExec executable = nullptr;
   };
