@@ -293,6 +293,27 @@ TEST_CASE("arrays and objects of a context end with it") {
   CHECK(replayed_program(recording).same);
 }
 
+TEST_CASE("objects of arrays that are not recorded are said not to be recorded") {
+  RecordedProgram program;
+  program.load(kImages, "draw");
+  const CUDA_ARRAY3D_DESCRIPTOR words{kWidth, kHeight,      0, CU_AD_FORMAT_UNSIGNED_INT32,
+                                      1,      kArraySurface};
+  CUarray array = nullptr;
+  REQUIRE_OK(emulated::table().array_3d_create(&array, &words));  // the recorder does not see it
+  const CUDA_RESOURCE_DESC resource = resource_of(array);
+  CUsurfObject surface = 0;
+  REQUIRE_OK(program.driver.surf_object_create(&surface, &resource));
+  REQUIRE_OK(program.driver.surf_object_destroy(surface));
+  REQUIRE_OK(program.driver.array_destroy(array));
+  (void)program.allocate(4);
+  const Recording recording = program.finish();
+  REQUIRE(recording.notes.size() == 1);
+  CHECK_THAT(recording.notes[0], Contains("a texture or surface object of memory that no recorded "
+                                          "call has created is not recorded: "));
+  CHECK(count_of<DestroyStep>(recording) == 0);
+  CHECK(replayed_program(recording).same);
+}
+
 TEST_CASE("damaged steps of arrays and objects are refused by name") {
   const Recording good = drawn_and_sampled();
   Recording recording = good;

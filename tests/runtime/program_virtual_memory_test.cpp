@@ -143,6 +143,26 @@ TEST_CASE("a mapping without access is no memory until it has access again") {
   CHECK(replayed_program(recording).same);
 }
 
+TEST_CASE("mappings in addresses that are not recorded are said not to be recorded") {
+  RecordedProgram program;
+  const Table& driver = program.driver;
+  program.load();
+  CUdeviceptr start = 0;
+  REQUIRE_OK(emulated::table().mem_address_reserve(&start, kPage, 0, 0, 0));  // not seen
+  const CUmemGenericAllocationHandle handle = create_memory(program, kPage);
+  REQUIRE_OK(driver.mem_map(start, kPage, 0, handle, 0));
+  allow(program, start, kPage);
+  program.write(start, counted(16));
+  const Recording recording = program.finish();
+  REQUIRE(recording.notes.size() == 2);
+  CHECK(recording.notes[0] ==
+        "virtual memory (cuMemMap) of a handle or at addresses that no recorded call created is "
+        "not recorded");
+  CHECK(recording.notes[1] ==
+        "a copy or fill of memory that no recorded call has allocated is not recorded");
+  CHECK(replayed_program(recording).same);
+}
+
 TEST_CASE("damaged steps of virtual memory are refused by name") {
   using Kind = VirtualStep::Kind;
   const Recording good = at_a_border();
