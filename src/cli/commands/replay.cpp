@@ -84,9 +84,10 @@ std::string notes_of(const Replay& result, const Recording& recording) {
   if (!recording.cut_off.empty()) text += "not all of it: " + recording.cut_off + "\n";
   if (result.moved != 0) {
     text += format_text(
-        "{} at other addresses than in the recording; addresses that are stored "
+        "{} {} at other addresses or with other handles than in the recording; those that are "
+        "stored "
         "in memory are not translated\n",
-        count_text(result.moved, "allocation"));
+        result.moved, count_verb(result.moved, "allocation or object", "allocations or objects"));
   }
   return text;
 }
@@ -144,22 +145,37 @@ std::string size_text(const std::uint32_t (&size)[3]) {
   return format_text("({},{},{})", size[0], size[1], size[2]);
 }
 
-// A line for each launch of a program.
+std::string effect_text(const std::vector<driver::StepOutput>& outputs,
+                        const std::string& failure) {
+  std::uint64_t bytes = 0;
+  for (const driver::StepOutput& output : outputs) bytes += output.bytes;
+  return format_text("changes {} in {}{}", count_text(bytes, "byte"),
+                     count_text(outputs.size(), "buffer"),
+                     failure.empty() ? "" : ", fails: " + failure);
+}
+
+// A line for each launch of a program; those of a graph that is run as one are before its line.
 std::string launches_text(const Recording& recording) {
   if (!recording.is_program()) {
     throw UsageError("--list is for recordings of programs; this one has launches of one frame");
   }
   std::string text;
   std::uint64_t number = 0;
+  bool in_graph = false;
   for (const driver::Step& step : recording.steps) {
+    if (std::holds_alternative<driver::BeginGraphStep>(step)) in_graph = true;
+    if (const auto* const graph = std::get_if<driver::EndGraphStep>(&step)) {
+      in_graph = false;
+      text += format_text("{} graph {}\n", number++, effect_text(graph->outputs, graph->failure));
+    }
     const auto* const launch = std::get_if<driver::LaunchStep>(&step);
     if (launch == nullptr) continue;
-    std::uint64_t bytes = 0;
-    for (const driver::StepOutput& output : launch->outputs) bytes += output.bytes;
-    text += format_text("{} {} <<<{}, {}, {}>>> changes {} in {}{}\n", number++, launch->kernel,
-                        size_text(launch->grid), size_text(launch->block), launch->shared_bytes,
-                        count_text(bytes, "byte"), count_text(launch->outputs.size(), "buffer"),
-                        launch->failure.empty() ? "" : ", fails: " + launch->failure);
+    const std::string call =
+        format_text("{} <<<{}, {}, {}>>>", launch->kernel, size_text(launch->grid),
+                    size_text(launch->block), launch->shared_bytes);
+    text += in_graph ? format_text("  {}\n", call)
+                     : format_text("{} {} {}\n", number++, call,
+                                   effect_text(launch->outputs, launch->failure));
   }
   return text + notes_of({}, recording);
 }

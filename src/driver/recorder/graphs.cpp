@@ -79,6 +79,10 @@ void add_nodes(Recorder& all, CUgraph graph, RecordedGraph& recorded) {
       add_nodes(all, child, recorded);
       continue;
     }
+    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+      work = memory_work(all, node, type);
+      recorded.allocates = true;
+    }
     recorded.known = recorded.known && !std::holds_alternative<std::monostate>(work);
     recorded.nodes.push_back({node, std::move(work)});
   }
@@ -102,26 +106,16 @@ void copy_nodes(Recorder& all, CUgraph original, CUgraph clone) {
   }
 }
 
-CUDA_MEMCPY3D copy_of(const CopyWork& copy) {
-  CUDA_MEMCPY3D built{};
-  const auto address = [](const Side& side) { return static_cast<CUdeviceptr>(side.rows.address); };
-  const auto host = [](const Side& side) {
-    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(side.rows.address));
-  };
-  built.srcMemoryType = copy.from.kind;
-  built.srcDevice = address(copy.from);
-  built.srcHost = host(copy.from);
-  built.srcPitch = copy.from.rows.pitch;
-  built.srcHeight = copy.from.rows.slice_height;
-  built.dstMemoryType = copy.to.kind;
-  built.dstDevice = address(copy.to);
-  built.dstHost = host(copy.to);
-  built.dstPitch = copy.to.rows.pitch;
-  built.dstHeight = copy.to.rows.slice_height;
-  built.WidthInBytes = copy.to.rows.width;
-  built.Height = copy.to.rows.height;
-  built.Depth = copy.to.rows.depth;
-  return built;
+CopyPlace place_of(const Recorder& all, const Side& side) {
+  CopyPlace place;
+  place.kind = side.kind;
+  place.rows = side.rows;
+  const Region* const region =
+      side.kind == CU_MEMORYTYPE_DEVICE ? all.shadow.find(side.rows.address) : nullptr;
+  if (region != nullptr && region->is_array()) {
+    (void)place_in(region->array, side.rows.address - region->address, side.rows, place);
+  }
+  return place;
 }
 
 /// Does the work of one node in the scope's stream, as a step.
@@ -133,13 +127,15 @@ struct RunNode {
 
   CUresult operator()(const std::monostate&) const { return CUDA_SUCCESS; }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }
+  CUresult operator()(const MemoryWork&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelWork& work) const {
     return record_launch(scope, work, [&] {
       return repeat_launch(base(), work.function, work.step, work.step.arguments, stream);
     });
   }
   CUresult operator()(const CopyWork& work) const {
-    const CUDA_MEMCPY3D copy = copy_of(work);
+    const Recorder& all = scope.recorder();
+    const CUDA_MEMCPY3D copy = copy_between(place_of(all, work.to), place_of(all, work.from));
     return record_copy(scope, work, [&] { return base().memcpy_3d_async(&copy, stream); });
   }
   CUresult operator()(const FillWork& work) const {
@@ -305,6 +301,12 @@ CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph gr
     const std::lock_guard lock(all.mutex);
     RecordedGraph recorded;
     add_nodes(all, graph, recorded);
+    for (const RecordedGraph::Node& one : recorded.nodes) {
+      const auto* const memory = std::get_if<MemoryWork>(&one.work);
+      if (memory == nullptr || memory->bytes == 0) continue;
+      const auto found = all.graph_memory.find(memory->address);
+      if (found != all.graph_memory.end()) found->second.executable = *executable;
+    }
     all.graphs[*executable] = std::move(recorded);
     return result;
   });
@@ -356,6 +358,7 @@ void replace_executables(Table& table) {
       if (result != CUDA_SUCCESS) return result;
       const std::lock_guard lock(all.mutex);
       all.graphs.erase(executable);
+      end_graph_memory(all, nullptr, executable);
       return result;
     });
   };
@@ -402,7 +405,17 @@ CUresult launch_graph(CUgraphExec executable, CUstream stream) {
     return all.base.graph_launch(executable, stream);
   }
   const auto found = all.graphs.find(executable);
-  if (found != all.graphs.end() && found->second.known) return run(scope, found->second, stream);
+  if (found != all.graphs.end() && found->second.known) {
+    const RecordedGraph& graph = found->second;
+    if (!graph.allocates) return run(scope, graph, stream);
+    // Before the launch: modules that a library loads now, and their variables.
+    const bool known = std::ranges::all_of(graph.nodes, [&](const RecordedGraph::Node& node) {
+      const auto* const kernel = std::get_if<KernelWork>(&node.work);
+      return kernel == nullptr || kernel_of(all, kernel->function) != nullptr;
+    });
+    const auto call = [&] { return all.base.graph_launch(executable, stream); };
+    if (known) return run_with_memory(scope, graph, call);
+  }
   all.catch_up();
   all.note(kUnknownGraph);
   all.suspect = true;

@@ -18,17 +18,6 @@ void set(std::uint32_t (&size)[3], unsigned x, unsigned y, unsigned z) {
   size[2] = z;
 }
 
-/// What a launch changed, after it has ended.
-CUresult add_outputs(Recorder& all, LaunchStep& step) {
-  std::vector<Change> changes;
-  const CUresult result = all.shadow.look(false, changes);
-  for (const Change& change : changes) {
-    step.outputs.push_back({change.region->address + change.begin, change.end - change.begin,
-                            all.sink.keep_output(change.bytes())});
-  }
-  return result;
-}
-
 /// A launch of a kernel that is not recorded: its effect is found before the next step.
 CUresult launch_unknown(Recorder& all, const Call& call) {
   all.catch_up();
@@ -205,6 +194,16 @@ std::vector<std::byte> arguments_of(const RecordedKernel& kernel, void** params,
   return block;
 }
 
+CUresult add_outputs(Recorder& all, std::vector<StepOutput>& outputs) {
+  std::vector<Change> changes;
+  const CUresult result = all.shadow.look(false, changes);
+  for (const Change& change : changes) {
+    outputs.push_back({change.region->address + change.begin, change.end - change.begin,
+                       all.sink.keep_output(change.bytes())});
+  }
+  return result;
+}
+
 CUresult record_launch(const CallScope& scope, const KernelWork& work, const Call& call) {
   Recorder& all = scope.recorder();
   const RecordedKernel* const kernel = kernel_of(all, work.function);
@@ -217,7 +216,7 @@ CUresult record_launch(const CallScope& scope, const KernelWork& work, const Cal
   if (result != CUDA_SUCCESS) return result;
   const CUresult waited = scope.wait();
   if (waited == CUDA_SUCCESS) {
-    (void)add_outputs(all, step);
+    (void)add_outputs(all, step.outputs);
   } else {
     step.failure = result_name(waited);
   }

@@ -15,16 +15,11 @@ bool is_host_visible(StepMemory memory) {
 /// Notes an allocation that succeeded.
 CUresult note_allocation(const CallScope& scope, CUresult result, const CUdeviceptr* address,
                          std::uint64_t bytes, StepMemory memory) {
-  // What a captured stream allocates exists while its graph runs, whose nodes are not recorded.
+  // What a captured stream allocates exists while its graph runs.
   if (result != CUDA_SUCCESS || scope.captured()) return result;
   // Stream-ordered memory exists when the stream is there.
   if (scope.records()) (void)scope.wait();
-  if (scope.records()) {
-    allocated(scope.recorder(), *address, bytes, memory);
-  } else if (scope.recorder().captures.load() != 0 && !scope.recorder().sink.ended()) {
-    const std::lock_guard lock(scope.recorder().mutex);
-    scope.recorder().pending.push_back({*address, bytes, memory});
-  }
+  scope.record([&](bool now) { allocated_in(scope.recorder(), now, {*address, bytes, memory}); });
   return result;
 }
 
@@ -105,22 +100,36 @@ void replace_device_memory(Table& table) {
   };
 }
 
+/// In a capture it becomes an allocation node.
+CUresult note_stream_allocation(const CallScope& scope, CUstream stream, CUresult result,
+                                const CUdeviceptr* address, std::uint64_t bytes) {
+  Recorder& all = scope.recorder();
+  if (result == CUDA_SUCCESS && scope.captured()) {
+    const std::lock_guard lock(all.mutex);
+    captured_memory(all, stream, *address, bytes);
+    return result;
+  }
+  return note_allocation(scope, result, address, bytes, StepMemory::Stream);
+}
+
 void replace_stream_memory(Table& table) {
   if (table.mem_alloc_async == nullptr) return;
   table.mem_alloc_async = [](CUdeviceptr* address, std::size_t bytes, CUstream stream) -> CUresult {
     return entry([&] {
       const CallScope scope(stream);
-      return note_allocation(scope, scope.recorder().base.mem_alloc_async(address, bytes, stream),
-                             address, bytes, StepMemory::Stream);
+      return note_stream_allocation(scope, stream,
+                                    scope.recorder().base.mem_alloc_async(address, bytes, stream),
+                                    address, bytes);
     });
   };
   table.mem_alloc_from_pool_async = [](CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                        CUstream stream) -> CUresult {
     return entry([&] {
       const CallScope scope(stream);
-      return note_allocation(
-          scope, scope.recorder().base.mem_alloc_from_pool_async(address, bytes, pool, stream),
-          address, bytes, StepMemory::Stream);
+      return note_stream_allocation(
+          scope, stream,
+          scope.recorder().base.mem_alloc_from_pool_async(address, bytes, pool, stream), address,
+          bytes);
     });
   };
   table.mem_free_async = [](CUdeviceptr address, CUstream stream) -> CUresult {
@@ -201,8 +210,10 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
                const void* host) {
   Region region;
   region.address = address;
-  region.name = format_text("memory{}", recorder.allocations++);
+  const Recorder::Array* const array = array_at(recorder, address);
+  region.name = format_text("{}{}", array != nullptr ? "array" : "memory", recorder.allocations++);
   region.host_visible = is_host_visible(memory);
+  if (array != nullptr) region.array = array->image;
   region.host = static_cast<const std::byte*>(host);
   if (recorder.shadow.add(std::move(region), bytes) != CUDA_SUCCESS) {
     recorder.note(
@@ -211,7 +222,8 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
   }
   recorder.allocated.insert(address);
   const std::vector<std::byte>& seen = recorder.shadow.find(address)->seen;
-  AllocateStep step{address, bytes, memory, 0, {}};
+  AllocateStep step{address, bytes, memory, 0, {}, {}};
+  if (array != nullptr) step.array = array->step;
   const std::byte first = seen.empty() ? std::byte{0} : seen.front();
   step.fill = std::to_integer<std::uint8_t>(first);
   const bool constant = std::ranges::all_of(seen, [&](std::byte one) { return one == first; });
@@ -219,11 +231,30 @@ void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, Ste
   recorder.sink.write(step);
 }
 
+void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory) {
+  if (now) {
+    allocated(recorder, memory.address, memory.bytes, memory.memory);
+  } else {
+    recorder.pending.push_back(memory);
+  }
+}
+
+void allocated_in_graph(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes) {
+  Region region;
+  region.address = address;
+  region.name = format_text("memory{}", recorder.allocations++);
+  region.seen.resize(static_cast<std::size_t>(bytes));
+  recorder.shadow.add_seen(std::move(region));
+  recorder.allocated.insert(address);
+  recorder.sink.write(AllocateStep{address, bytes, StepMemory::Graph, 0, {}, {}});
+}
+
 void freed(Recorder& recorder, CUdeviceptr address) {
   std::erase_if(recorder.pending, [&](const auto& one) { return one.address == address; });
   if (recorder.allocated.erase(address) == 0) return;
   recorder.shadow.remove(address);
   recorder.sink.write(FreeStep{address});
+  end_graph_memory(recorder, nullptr, nullptr);
 }
 
 void replace_memory(Table& table) {

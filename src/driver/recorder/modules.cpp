@@ -98,6 +98,7 @@ void add_variables(Recorder& all, RecordedModule& module) {
     }
     variable.address = address;
     variable.bytes = bytes;
+    if (bytes == 0) continue;
     Region region;
     region.address = address;
     region.name = name;

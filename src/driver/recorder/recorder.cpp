@@ -50,9 +50,14 @@ bool is_recorded_context(Recorder& recorder) {
 
 /// The recorded context is no more, and with it all that it held.
 void forget_context(Recorder& recorder) {
+  for (const auto& [surface, object] : recorder.objects) {
+    recorder.sink.write(DestroyStep{surface, object});
+  }
   for (const auto& [address, region] : recorder.shadow.regions()) {
     if (recorder.allocated.count(address) != 0) recorder.sink.write(FreeStep{address});
   }
+  forget_graph_memory(recorder);
+  forget_virtual_memory(recorder);
   const auto unload = [&](const RecordedModule& module) {
     if (module.loaded) recorder.sink.write(UnloadStep{module.number});
   };
@@ -65,6 +70,9 @@ void forget_context(Recorder& recorder) {
   }
   recorder.shadow.clear();
   recorder.pending.clear();
+  recorder.pending_objects.clear();
+  recorder.objects.clear();
+  recorder.arrays.clear();
   recorder.allocated.clear();
   recorder.modules.clear();
   recorder.graphs.clear();
@@ -186,6 +194,9 @@ CallScope::CallScope(CUstream stream) : recorder_(*active()), stream_(stream) {
   for (const Recorder::Pending& one : std::exchange(recorder_.pending, {})) {
     allocated(recorder_, one.address, one.bytes, one.memory);
   }
+  for (const ObjectStep& one : std::exchange(recorder_.pending_objects, {})) {
+    write_object(recorder_, one);
+  }
   lock_ = std::move(lock);
 }
 
@@ -204,11 +215,13 @@ Table recording_table(const Table& base, StepSink& sink, bool sees_all_calls) {
   Table table = base;
   replace_contexts(table);
   replace_memory(table);
+  replace_arrays(table);
   replace_copies(table);
   replace_modules(table);
   replace_launches(table);
   replace_graphs(table);
-  replace_unrecorded(table);
+  replace_graph_memory(table);
+  replace_virtual_memory(table);
   return table;
 }
 

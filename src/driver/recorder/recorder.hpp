@@ -10,7 +10,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,12 +48,17 @@ struct EventWork {
   CUevent event = nullptr;
   bool waits = false;
 };
+/// An allocation node, or, with 0 bytes, one that frees.
+struct MemoryWork {
+  CUdeviceptr address = 0;
+  std::uint64_t bytes = 0;
+};
 struct ChildWork {
   CUgraph graph = nullptr;
 };
 /// What one node of a graph does.
-using Work =
-    std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork, ChildWork>;
+using Work = std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, EventWork,
+                          MemoryWork, ChildWork>;
 
 /// An executable graph as its nodes in an order that the edges allow; `known` is false if one of
 /// them is of a kind that is not recorded.
@@ -62,6 +69,7 @@ struct RecordedGraph {
   };
   std::vector<Node> nodes;
   bool known = true;
+  bool allocates = false;  ///< or frees: its memory is there only while the driver runs all of it
 };
 
 /// A kernel of a recorded module.
@@ -119,6 +127,41 @@ class Recorder {
   std::map<const void*, Host> host_memory;  ///< pinned and registered, by host address
   std::set<CUdeviceptr> allocated;
   std::uint64_t allocations = 0;
+  /// A CUDA array, with its address in steps.
+  struct Array {
+    CUdeviceptr address = 0;
+    ArrayImage image;
+    StepArray step;
+  };
+  std::map<CUarray, Array> arrays;
+  std::uint64_t next_array = kFirstArrayAddress;
+  /// Texture and surface objects by kind (`ObjectStep::surface`) and handle.
+  std::set<std::pair<bool, unsigned long long>> objects;
+
+  /// Virtual memory: handles of cuMemCreate, mappings and reservations by address.
+  struct Handle {
+    std::uint64_t number = 0;
+    std::uint64_t references = 1;
+    std::uint64_t mappings = 0;
+  };
+  struct Mapping {
+    std::uint64_t bytes = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    bool accessible = false;
+  };
+  std::map<CUmemGenericAllocationHandle, Handle> handles;
+  std::uint64_t next_handle = 0;
+  std::map<CUdeviceptr, Mapping> mappings;
+  std::map<CUdeviceptr, std::uint64_t> reservations;  ///< bytes
+
+  /// Memory of allocation nodes, and which graph and executable have the node.
+  struct GraphMemory {
+    std::uint64_t bytes = 0;
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+  };
+  std::map<CUdeviceptr, GraphMemory> graph_memory;
+
   /// Memory that was allocated while a stream is captured, when it cannot be read.
   struct Pending {
     CUdeviceptr address = 0;
@@ -126,6 +169,7 @@ class Recorder {
     StepMemory memory = StepMemory::Device;
   };
   std::vector<Pending> pending;
+  std::vector<ObjectStep> pending_objects;
 
   std::uint64_t modules_loaded = 0;
   std::map<CUmodule, RecordedModule> modules;
@@ -166,6 +210,15 @@ class CallScope {
   [[nodiscard]] CUresult wait() const;
   /// Before a call that changes memory and is no step: its effect is found later.
   void pass_on() const;
+  /// After a call that is a step even while a stream is captured: `work(now)`, with the recorder
+  /// locked. `now` is false in a capture, when memory cannot be looked at.
+  template <class Work>
+  void record(Work&& work) const {
+    if (records()) return work(true);
+    if (recorder_.sink.ended() || recorder_.captures.load() == 0) return;
+    const std::lock_guard lock(recorder_.mutex);
+    work(false);
+  }
 
  private:
   Recorder& recorder_;
@@ -191,12 +244,31 @@ CUresult entry(Work&& work) noexcept {
 void allocated(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, StepMemory memory,
                const void* host = nullptr);
 void freed(Recorder& recorder, CUdeviceptr address);
+/// The same for memory of a graph's node, which cannot be read now. Its bytes are taken to be 0.
+void allocated_in_graph(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes);
+/// The same; unless it is `now`, when memory can be looked at again.
+void allocated_in(Recorder& recorder, bool now, const Recorder::Pending& memory);
+
+// arrays.cpp
+/// The array at an address in steps, or null.
+[[nodiscard]] const Recorder::Array* array_at(const Recorder& recorder, CUdeviceptr address);
+/// Writes the step of an object, unless its memory is not recorded.
+void write_object(Recorder& recorder, const ObjectStep& step);
+
+// virtual_memory.cpp
+/// The end of the context: of what it has mapped, too.
+void forget_virtual_memory(Recorder& recorder);
 
 // copies.cpp
-/// Nothing for a copy of an array.
+/// Nothing for a copy of an array that is not recorded.
 [[nodiscard]] Work copy_work(const Recorder& recorder, const CUDA_MEMCPY3D& copy);
 /// Does a copy or fill by `call` and records it. Its stream is that of the scope.
+/// The steps of a copy or fill in a graph that has run. Changes of memory are found later.
+void write_in_graph(Recorder& recorder, const CopyWork& copy);
+void write_in_graph(Recorder& recorder, const FillStep& fill);
 CUresult record_copy(const CallScope& scope, const CopyWork& copy, const Call& call);
+/// The same for several copies of one call, in their order.
+CUresult record_copies(const CallScope& scope, std::span<const CopyWork> copies, const Call& call);
 CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& call);
 
 // launches.cpp
@@ -206,17 +278,34 @@ CUresult record_fill(const CallScope& scope, const FillStep& fill, const Call& c
                                                   void** extra);
 CUresult record_launch(const CallScope& scope, const KernelWork& work, const Call& call);
 
+/// What has changed since memory was last looked at.
+CUresult add_outputs(Recorder& recorder, std::vector<StepOutput>& outputs);
+
+// graph_memory.cpp
+/// An allocation node was added to a graph: in a capture of `stream`, or by a call.
+void captured_memory(Recorder& recorder, CUstream stream, CUdeviceptr address, std::uint64_t bytes);
+/// What a node does that allocates or frees.
+[[nodiscard]] Work memory_work(const Recorder& recorder, CUgraphNode node, CUgraphNodeType type);
+/// A graph, an executable or memory of a node is gone; without a use its addresses are free.
+void end_graph_memory(Recorder& recorder, CUgraph graph, CUgraphExec executable);
+/// The end of the context.
+void forget_graph_memory(Recorder& recorder);
+/// Has the driver run a graph that allocates or frees, and writes its nodes as steps.
+CUresult run_with_memory(const CallScope& scope, const RecordedGraph& graph, const Call& call);
+
 // graphs.cpp
 /// After a call that was captured in `stream`: its node does `work`.
 void captured(Recorder& recorder, CUstream stream, Work work);
 
 // The entries of the table, of all files: they replace those of the recorded one.
 void replace_memory(Table& table);
+void replace_arrays(Table& table);
 void replace_copies(Table& table);
 void replace_modules(Table& table);
 void replace_launches(Table& table);
 void replace_graphs(Table& table);
-void replace_unrecorded(Table& table);
+void replace_graph_memory(Table& table);
+void replace_virtual_memory(Table& table);
 
 /// The table that records into `sink`. `base` and `sink` must live until the process ends. Once in
 /// a process: a second call replaces the recorder; for tests. `sees_all_calls`: the program has no

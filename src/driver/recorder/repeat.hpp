@@ -17,4 +17,11 @@ namespace ptxgen::inline v0::driver::recorder {
 /// Queues fills of all rows, which begin at `step.to.address`.
 [[nodiscard]] CUresult repeat_fill(const Table& table, const FillStep& step, CUstream stream);
 
+/// Creates an array.
+[[nodiscard]] CUresult repeat_array(const Table& table, const StepArray& array, CUarray& handle);
+
+/// Creates a texture or surface object of `array`, or of memory at the step's address.
+[[nodiscard]] CUresult repeat_object(const Table& table, const ObjectStep& step, CUarray array,
+                                     unsigned long long& handle);
+
 }  // namespace ptxgen::inline v0::driver::recorder

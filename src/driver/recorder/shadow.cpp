@@ -8,11 +8,12 @@ namespace ptxgen::inline v0::driver::recorder {
 
 CUresult Shadow::add(Region region, std::uint64_t bytes) {
   region.seen.resize(static_cast<std::size_t>(bytes));
-  const CUresult result =
-      table_.memcpy_to_host(region.seen.data(), region.address, region.seen.size());
+  const CUresult result = read(region, region.seen);
   if (result == CUDA_SUCCESS) regions_[region.address] = std::move(region);
   return result;
 }
+
+void Shadow::add_seen(Region region) { regions_[region.address] = std::move(region); }
 
 void Shadow::remove(CUdeviceptr address) { regions_.erase(address); }
 
@@ -38,9 +39,7 @@ CUresult Shadow::look(bool host_visible_only, std::vector<Change>& changes) {
   for (auto& [address, region] : regions_) {
     if (host_visible_only && !region.host_visible) continue;
     now_.resize(region.seen.size());
-    if (const CUresult result = table_.memcpy_to_host(now_.data(), address, now_.size())) {
-      return result;
-    }
+    if (const CUresult result = read(region, now_)) return result;
     const auto first = std::ranges::mismatch(now_, region.seen).in1;
     if (first == now_.end()) continue;
     Change change;
@@ -56,6 +55,11 @@ CUresult Shadow::look(bool host_visible_only, std::vector<Change>& changes) {
   return CUDA_SUCCESS;
 }
 
+CUresult Shadow::read(const Region& region, std::vector<std::byte>& to) const {
+  return region.is_array() ? read_image(table_, region.array, to.data())
+                           : table_.memcpy_to_host(to.data(), region.address, to.size());
+}
+
 CUresult Shadow::refresh(const StepRows& rows) {
   if (rows.width == 0 || rows.height == 0 || rows.depth == 0) return CUDA_SUCCESS;
   const std::uint64_t last = (rows.depth - 1) * rows.slice_height + rows.height - 1;
@@ -63,6 +67,7 @@ CUresult Shadow::refresh(const StepRows& rows) {
   const Region* const holds = find(rows.address);
   if (holds == nullptr) return CUDA_SUCCESS;
   Region& region = regions_[holds->address];
+  if (region.is_array()) return read(region, region.seen);
   const std::uint64_t begin = rows.address - region.address;
   const auto count =
       static_cast<std::size_t>(std::min<std::uint64_t>(bytes, region.seen.size() - begin));

@@ -8,20 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "driver/recorder/array_image.hpp"
 #include "ptxgen/driver/steps.hpp"
 #include "ptxgen/driver/table.hpp"
 
 namespace ptxgen::inline v0::driver::recorder {
 
-/// One allocation, or one variable of a module.
+/// One allocation, one variable of a module, or one array.
 struct Region {
   CUdeviceptr address = 0;
   std::string name;
   /// The host can write it without a call: managed, pinned and registered memory.
   bool host_visible = false;
   const std::byte* host = nullptr;  ///< pinned and registered memory: its other address
+  ArrayImage array;                 ///< of an array, which has its address in steps only
   std::vector<std::byte> seen;      ///< all bytes, as they were last read
 
+  [[nodiscard]] CUdeviceptr end() const noexcept { return address + seen.size(); }
+  [[nodiscard]] bool is_array() const noexcept { return array.handle != nullptr; }
   [[nodiscard]] bool holds(CUdeviceptr at) const noexcept { return at - address < seen.size(); }
 };
 
@@ -46,6 +50,8 @@ class Shadow {
 
   /// Reads all bytes of a new region; an error is the driver's, and nothing is added.
   [[nodiscard]] CUresult add(Region region, std::uint64_t bytes);
+  /// Adds a region as `seen` says that it is.
+  void add_seen(Region region);
   void remove(CUdeviceptr address);
   void clear() noexcept { regions_.clear(); }
 
@@ -62,6 +68,8 @@ class Shadow {
   [[nodiscard]] CUresult refresh(const StepRows& rows);
 
  private:
+  [[nodiscard]] CUresult read(const Region& region, std::vector<std::byte>& to) const;
+
   const Table& table_;
   std::map<CUdeviceptr, Region> regions_;
   std::vector<std::byte> now_;

@@ -80,9 +80,9 @@ std::string ProgramFile::keep_output(std::span<const std::byte> output) {
 void ProgramFile::write(const driver::Step& step) {
   const std::lock_guard lock(mutex_);
   put(step_line(step));
-  const auto* const launch = std::get_if<driver::LaunchStep>(&step);
-  if (launch != nullptr && launch->failure.empty() && !ended_) {
-    launch_hashes_.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
+  const std::vector<driver::StepOutput>* const outputs = frames_.outputs_of(step);
+  if (outputs != nullptr && !ended_) {
+    launch_hashes_.push_back(to_hex(hash128(text_of_outputs(*outputs))));
   }
 }
 

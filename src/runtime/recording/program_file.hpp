@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/recorder/sink.hpp"
+#include "runtime/recording/program_json.hpp"
 #include "support/file_system.hpp"
 
 namespace ptxgen::inline v0 {
@@ -47,6 +48,7 @@ class ProgramFile : public driver::recorder::StepSink {
   std::uint64_t outputs_kept_ = 0;
   std::set<std::string> contents_;
   std::vector<std::string> launch_hashes_;
+  FrameSteps frames_;
   bool ended_ = false;
 };
 

@@ -15,7 +15,12 @@ namespace {
 using nlohmann::json;
 using namespace driver;
 
-constexpr const char* kMemoryNames[] = {"device", "managed", "pinned", "registered", "stream"};
+constexpr const char* kMemoryNames[] = {"device", "managed", "pinned", "registered",
+                                        "stream", "array",   "mapped", "graph"};
+constexpr const char* kResourceNames[] = {"array", "linear", "pitched"};
+constexpr const char* kVirtualNames[] = {"reserve", "unreserve", "create", "release",
+                                         "map",     "unmap",     "access"};
+constexpr const char* kObjectNames[] = {"texture", "surface"};
 constexpr const char* kNoEnd = "the program ended without ending its recording";
 
 std::string line_of(const json& document) {
@@ -40,6 +45,56 @@ StepRows rows_in(const json& value) {
   return rows;
 }
 
+[[noreturn]] void refuse_text(std::string_view text, std::string_view what) {
+  throw Error(Stage::Io, "bad-recording", format_text("'{}' is no {}", text, what));
+}
+
+/// The place of a member's text among names.
+template <std::size_t Count>
+std::size_t name_in(const json& value, const char* member, const char* const (&names)[Count],
+                    std::string_view what) {
+  const auto text = value.at(member).get<std::string>();
+  const auto* const name = std::ranges::find(names, text);
+  if (name == std::end(names)) refuse_text(text, what);
+  return static_cast<std::size_t>(name - std::begin(names));
+}
+
+template <class Number, std::size_t Count>
+void numbers_in(const json& value, Number (&numbers)[Count]) {
+  for (std::size_t i = 0; i < Count; ++i) numbers[i] = value.at(i).get<Number>();
+}
+
+json array_json(const StepArray& array) {
+  return {{"width", array.width},   {"height", array.height},     {"depth", array.depth},
+          {"format", array.format}, {"channels", array.channels}, {"flags", array.flags}};
+}
+
+json resource_json(const StepResource& resource) {
+  json built = {{"kind", kResourceNames[static_cast<std::size_t>(resource.kind)]},
+                {"address", resource.address}};
+  if (resource.kind == StepResource::Kind::Array) return built;
+  built.update(
+      {{"format", resource.format}, {"channels", resource.channels}, {"width", resource.width}});
+  if (resource.kind == StepResource::Kind::Linear) return built;
+  built.update({{"height", resource.height}, {"pitch", resource.pitch}});
+  return built;
+}
+
+json sampler_json(const StepSampler& sampler) {
+  return {{"address_modes", sampler.address_modes},
+          {"filter", sampler.filter},
+          {"flags", sampler.flags},
+          {"anisotropy", sampler.anisotropy},
+          {"border", sampler.border},
+          {"mipmap", sampler.mipmap}};
+}
+
+json outputs_json(const std::vector<StepOutput>& outputs) {
+  json built = json::array();
+  for (const StepOutput& one : outputs) built.push_back({one.address, one.bytes, one.hash});
+  return built;
+}
+
 struct StepJson {
   json operator()(const LoadStep& step) const {
     json variables = json::array();
@@ -61,6 +116,7 @@ struct StepJson {
     } else {
       built["content"] = step.content;
     }
+    if (step.memory == StepMemory::Array) built["array"] = array_json(step.array);
     return built;
   }
   json operator()(const FreeStep& step) const {
@@ -85,10 +141,6 @@ struct StepJson {
     return {{"step", "read"}, {"from", rows_json(step.from)}, {"hash", step.hash}};
   }
   json operator()(const LaunchStep& step) const {
-    json outputs = json::array();
-    for (const StepOutput& one : step.outputs) {
-      outputs.push_back({one.address, one.bytes, one.hash});
-    }
     return {{"step", "launch"},
             {"module", step.module},
             {"kernel", step.kernel},
@@ -98,8 +150,36 @@ struct StepJson {
             {"shared", step.shared_bytes},
             {"cooperative", step.cooperative},
             {"arguments", hex_of(step.arguments)},
-            {"outputs", outputs},
+            {"outputs", outputs_json(step.outputs)},
             {"failure", step.failure}};
+  }
+  json operator()(const VirtualStep& step) const {
+    return {{"step", kVirtualNames[static_cast<std::size_t>(step.kind)]},
+            {"address", step.address},
+            {"bytes", step.bytes},
+            {"handle", step.handle},
+            {"value", step.value}};
+  }
+  json operator()(const GraphMemoryStep& step) const {
+    return {{"step", "graph_memory"}, {"address", step.address}, {"bytes", step.bytes}};
+  }
+  json operator()(const BeginGraphStep&) const { return {{"step", "begin_graph"}}; }
+  json operator()(const EndGraphStep& step) const {
+    return {
+        {"step", "end_graph"}, {"outputs", outputs_json(step.outputs)}, {"failure", step.failure}};
+  }
+  json operator()(const ObjectStep& step) const {
+    json built = {{"step", "object"},
+                  {"kind", kObjectNames[step.surface ? 1 : 0]},
+                  {"object", step.object},
+                  {"resource", resource_json(step.resource)}};
+    if (!step.surface) built["sampler"] = sampler_json(step.sampler);
+    if (step.view) built["view"] = step.view->values;
+    return built;
+  }
+  json operator()(const DestroyStep& step) const {
+    return {
+        {"step", "destroy"}, {"kind", kObjectNames[step.surface ? 1 : 0]}, {"object", step.object}};
   }
   json operator()(const AttributeStep& step) const {
     return {{"step", "attribute"},
@@ -125,41 +205,91 @@ LoadStep load_in(const json& value) {
   return step;
 }
 
+StepArray array_in(const json& value) {
+  return {value.at("width").get<std::uint64_t>(),    value.at("height").get<std::uint64_t>(),
+          value.at("depth").get<std::uint64_t>(),    value.at("format").get<std::uint32_t>(),
+          value.at("channels").get<std::uint32_t>(), value.at("flags").get<std::uint32_t>()};
+}
+
 AllocateStep allocate_in(const json& value) {
   AllocateStep step;
   step.address = value.at("address").get<std::uint64_t>();
   step.bytes = value.at("bytes").get<std::uint64_t>();
-  const auto memory = value.at("memory").get<std::string>();
-  const auto* const name = std::ranges::find(kMemoryNames, memory);
-  if (name == std::end(kMemoryNames)) {
-    throw Error(Stage::Io, "bad-recording", format_text("'{}' is no kind of memory", memory));
-  }
-  step.memory = static_cast<StepMemory>(name - std::begin(kMemoryNames));
+  step.memory = static_cast<StepMemory>(name_in(value, "memory", kMemoryNames, "kind of memory"));
+  if (step.memory == StepMemory::Array) step.array = array_in(value.at("array"));
   step.fill = value.value("fill", std::uint8_t{0});
   step.content = value.value("content", std::string());
   return step;
 }
 
-void size_in(const json& value, std::uint32_t (&size)[3]) {
-  for (std::size_t i = 0; i < 3; ++i) size[i] = value.at(i).get<std::uint32_t>();
+std::vector<StepOutput> outputs_in(const json& value) {
+  std::vector<StepOutput> outputs;
+  for (const json& one : value) {
+    outputs.push_back({one.at(0).get<std::uint64_t>(), one.at(1).get<std::uint64_t>(),
+                       one.at(2).get<std::string>()});
+  }
+  return outputs;
 }
 
 LaunchStep launch_step_in(const json& value) {
   LaunchStep step;
   step.module = value.at("module").get<std::uint64_t>();
   step.kernel = value.at("kernel").get<std::string>();
-  size_in(value.at("grid"), step.grid);
-  size_in(value.at("block"), step.block);
-  size_in(value.at("cluster"), step.cluster);
+  numbers_in(value.at("grid"), step.grid);
+  numbers_in(value.at("block"), step.block);
+  numbers_in(value.at("cluster"), step.cluster);
   step.shared_bytes = value.at("shared").get<std::uint32_t>();
   step.cooperative = value.at("cooperative").get<bool>();
   step.arguments = bytes_of_hex(value.at("arguments").get_ref<const std::string&>());
-  for (const json& one : value.at("outputs")) {
-    step.outputs.push_back({one.at(0).get<std::uint64_t>(), one.at(1).get<std::uint64_t>(),
-                            one.at(2).get<std::string>()});
-  }
+  step.outputs = outputs_in(value.at("outputs"));
   step.failure = value.at("failure").get<std::string>();
   return step;
+}
+
+StepResource resource_in(const json& value) {
+  StepResource resource;
+  resource.kind =
+      static_cast<StepResource::Kind>(name_in(value, "kind", kResourceNames, "kind of resource"));
+  resource.address = value.at("address").get<std::uint64_t>();
+  if (resource.kind == StepResource::Kind::Array) return resource;
+  resource.format = value.at("format").get<std::uint32_t>();
+  resource.channels = value.at("channels").get<std::uint32_t>();
+  resource.width = value.at("width").get<std::uint64_t>();
+  if (resource.kind == StepResource::Kind::Linear) return resource;
+  resource.height = value.at("height").get<std::uint64_t>();
+  resource.pitch = value.at("pitch").get<std::uint64_t>();
+  return resource;
+}
+
+StepSampler sampler_in(const json& value) {
+  StepSampler sampler;
+  numbers_in(value.at("address_modes"), sampler.address_modes);
+  sampler.filter = value.at("filter").get<std::uint32_t>();
+  sampler.flags = value.at("flags").get<std::uint32_t>();
+  sampler.anisotropy = value.at("anisotropy").get<std::uint32_t>();
+  numbers_in(value.at("border"), sampler.border);
+  numbers_in(value.at("mipmap"), sampler.mipmap);
+  return sampler;
+}
+
+Step object_in(const json& value) {
+  ObjectStep step;
+  step.surface = name_in(value, "kind", kObjectNames, "kind of object") == 1;
+  step.object = value.at("object").get<std::uint64_t>();
+  step.resource = resource_in(value.at("resource"));
+  if (!step.surface) step.sampler = sampler_in(value.at("sampler"));
+  if (value.contains("view")) numbers_in(value.at("view"), step.view.emplace().values);
+  return step;
+}
+
+VirtualStep virtual_in(const json& value, VirtualStep::Kind kind) {
+  return {kind, value.at("address").get<std::uint64_t>(), value.at("bytes").get<std::uint64_t>(),
+          value.at("handle").get<std::uint64_t>(), value.at("value").get<std::uint64_t>()};
+}
+
+Step destroy_in(const json& value) {
+  return DestroyStep{name_in(value, "kind", kObjectNames, "kind of object") == 1,
+                     value.at("object").get<std::uint64_t>()};
 }
 
 Step attribute_in(const json& value) {
@@ -185,6 +315,17 @@ Step fill_step_in(const json& value) {
               format_text("element_bytes is {}: 1, 2 or 4 are possible", step.element_bytes));
 }
 
+/// Nothing if it is another step.
+std::optional<Step> graph_step_in(const json& value, std::string_view name) {
+  if (name == "graph_memory") {
+    return GraphMemoryStep{value.at("address").get<std::uint64_t>(),
+                           value.at("bytes").get<std::uint64_t>()};
+  }
+  if (name == "begin_graph") return BeginGraphStep{};
+  if (name != "end_graph") return std::nullopt;
+  return EndGraphStep{outputs_in(value.at("outputs")), value.at("failure").get<std::string>()};
+}
+
 Step step_in(const json& value) {
   const auto name = value.at("step").get<std::string>();
   if (name == "load") return load_in(value);
@@ -198,11 +339,16 @@ Step step_in(const json& value) {
     return ReadStep{rows_in(value.at("from")), value.at("hash").get<std::string>()};
   }
   if (name == "launch") return launch_step_in(value);
+  if (name == "object") return object_in(value);
+  if (name == "destroy") return destroy_in(value);
   if (name == "attribute") return attribute_in(value);
   if (name == "limit") {
     return LimitStep{value.at("limit").get<int>(), value.at("value").get<std::uint64_t>()};
   }
-  throw Error(Stage::Io, "bad-recording", format_text("'{}' is no step", name));
+  if (std::optional<Step> of_graph = graph_step_in(value, name)) return *std::move(of_graph);
+  const auto* const call = std::ranges::find(kVirtualNames, name);
+  if (call == std::end(kVirtualNames)) refuse_text(name, "step");
+  return virtual_in(value, static_cast<VirtualStep::Kind>(call - std::begin(kVirtualNames)));
 }
 
 std::vector<std::byte> content_in(const json& value, const std::string& hash) {
@@ -271,13 +417,14 @@ class ProgramReader {
 
   void add(Step step) {
     if (const auto* built = std::get_if<AllocateStep>(&step)) {
-      add_buffer(format_text("memory{}", allocations_++), built->bytes);
+      const char* const name = built->memory == StepMemory::Array ? "array" : "memory";
+      add_buffer(format_text("{}{}", name, allocations_++), built->bytes);
     }
     if (const auto* loaded = std::get_if<LoadStep>(&step)) {
       for (const StepVariable& one : loaded->variables) add_buffer(one.name, one.bytes);
     }
-    if (const auto* launch = std::get_if<LaunchStep>(&step); launch && launch->failure.empty()) {
-      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(launch->outputs))));
+    if (const std::vector<StepOutput>* const outputs = frames_.outputs_of(step)) {
+      recording_.frame_hashes.push_back(to_hex(hash128(text_of_outputs(*outputs))));
     }
     recording_.steps.push_back(std::move(step));
   }
@@ -285,6 +432,7 @@ class ProgramReader {
   Recording recording_;
   std::map<std::string, std::vector<std::byte>> contents_;
   std::uint64_t allocations_ = 0;
+  FrameSteps frames_;
   bool ended_ = false;
 };
 
@@ -318,6 +466,16 @@ std::string note_line(std::string_view text) { return line_of({{"note", text}});
 
 std::string end_line(std::string_view failure, std::string_view cut_off, std::string_view hash) {
   return line_of({{"end", hash}, {"failure", failure}, {"cut_off", cut_off}});
+}
+
+const std::vector<StepOutput>* FrameSteps::outputs_of(const Step& step) noexcept {
+  if (std::holds_alternative<BeginGraphStep>(step)) in_graph_ = true;
+  if (const auto* const end = std::get_if<EndGraphStep>(&step)) {
+    in_graph_ = false;
+    return end->failure.empty() ? &end->outputs : nullptr;
+  }
+  const auto* const launch = std::get_if<LaunchStep>(&step);
+  return launch != nullptr && !in_graph_ && launch->failure.empty() ? &launch->outputs : nullptr;
 }
 
 std::string text_of_outputs(std::span<const StepOutput> outputs) {

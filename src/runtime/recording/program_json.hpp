@@ -27,6 +27,19 @@ inline constexpr std::string_view kProgramFormat = "ptxgen recording 2";
 /// "123:456:HASH;" of each output: what the hash of a launch is of.
 [[nodiscard]] std::string text_of_outputs(std::span<const driver::StepOutput> outputs);
 
+/// Finds the frames among steps that it gets in their order: launches, and graphs that are run as
+/// one.
+class FrameSteps {
+ public:
+  /// What a frame changed that ends well with this step, or null.
+  [[nodiscard]] const std::vector<driver::StepOutput>* outputs_of(
+      const driver::Step& step) noexcept;
+  [[nodiscard]] bool in_graph() const noexcept { return in_graph_; }
+
+ private:
+  bool in_graph_ = false;
+};
+
 /// Whether the text begins with a header of such a file.
 [[nodiscard]] bool is_program_text(std::string_view text) noexcept;
 /// Throws `Error` (Stage::Io, "bad-recording") with the number of the line.

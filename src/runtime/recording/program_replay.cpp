@@ -3,105 +3,31 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "driver/recorder/repeat.hpp"
-#include "driver/recorder/shadow.hpp"
-#include "runtime/device/core.hpp"
 #include "runtime/recording/outputs.hpp"
 #include "runtime/recording/program_json.hpp"
+#include "runtime/recording/program_run.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
-namespace ptxgen::inline v0 {
-
-namespace {
-
-using namespace driver;
-using driver::recorder::Change;
-using driver::recorder::Region;
-using driver::recorder::repeat_fill;
-using driver::recorder::repeat_launch;
-using driver::recorder::Shadow;
-
-/// Memory of the recording, and where it is now.
-struct Placed {
-  std::uint64_t bytes = 0;
-  CUdeviceptr address = 0;
-  StepMemory memory = StepMemory::Device;
-  void* host = nullptr;  ///< of pinned memory
-  bool variable = false;
-};
-
-class ProgramRun {
- public:
-  ProgramRun(const Context& context, const Recording& recording, const ReplayOptions& options)
-      : core_(context.core()),
-        current_(core_, Stage::Launch),
-        table_(core_.table()),
-        recording_(recording),
-        options_(options),
-        shadow_(table_) {}
-  ProgramRun(const ProgramRun&) = delete;
-  ProgramRun& operator=(const ProgramRun&) = delete;
-  ~ProgramRun();
-
-  Replay run();
-
-  void operator()(const LoadStep& step);
-  void operator()(const UnloadStep& step);
-  void operator()(const AllocateStep& step);
-  void operator()(const FreeStep& step);
-  void operator()(const WriteStep& step);
-  void operator()(const CopyStep& step);
-  void operator()(const FillStep& step);
-  void operator()(const ReadStep& step);
-  void operator()(const LaunchStep& step);
-  void operator()(const AttributeStep& step);
-  void operator()(const LimitStep& step);
-
- private:
-  [[nodiscard]] Error bad(const std::string& what) const;
-  void check(CUresult result, const char* call) const;
-  [[nodiscard]] const std::vector<std::byte>& content(const std::string& hash) const;
-  /// The memory of the recording that holds bytes, by its recorded address.
-  [[nodiscard]] std::map<std::uint64_t, Placed>::const_iterator find(std::uint64_t address) const;
-  [[nodiscard]] StepRows now(const StepRows& recorded) const;
-  void place(std::uint64_t recorded, const Placed& placed);
-  [[nodiscard]] Placed allocate(const AllocateStep& step) const;
-  void release(const Placed& placed) const noexcept;
-  void write_rows(const StepRows& to, std::span<const std::byte> packed);
-  [[nodiscard]] std::vector<std::byte> read_rows(const StepRows& from) const;
-  [[nodiscard]] CUfunction function(std::uint64_t module, const std::string& kernel) const;
-  [[nodiscard]] std::vector<std::byte> arguments(const LaunchStep& step) const;
-  void flip();
-  void compare(const LaunchStep& step);
-  void compare_region(const Region& region, const StepOutput* recorded, const Change* found,
-                      Divergence& divergence) const;
-
-  const ContextCore& core_;
-  const Current current_;
-  const Table& table_;
-  const Recording& recording_;
-  const ReplayOptions& options_;
-  Shadow shadow_;
-  std::map<std::uint64_t, Placed> memory_;  ///< by recorded address
-  struct Module {
-    CUmodule handle = nullptr;
-    std::vector<std::uint64_t> variables;
-  };
-  std::map<std::uint64_t, Module> modules_;
-  std::map<std::uint64_t, std::size_t> buffers_;  ///< recorded address -> of Recording::buffers
-  std::size_t next_buffer_ = 0;
-  std::size_t step_ = 0;
-  bool stopped_ = false;
-  Replay result_;
-  std::vector<std::string> hashes_;
-};
+namespace ptxgen::inline v0::driver::replayed {
 
 ProgramRun::~ProgramRun() {
+  for (const auto& [object, handle] : objects_) {
+    (void)(object.first ? table_.surf_object_destroy : table_.tex_object_destroy)(handle);
+  }
   for (const auto& [number, module] : modules_) (void)table_.module_unload(module.handle);
   for (const auto& [address, placed] : memory_) release(placed);
+  for (const auto& [recorded, one] : graph_memory_) {
+    (void)table_.graph_exec_destroy(one.executable);
+    (void)table_.graph_destroy(one.graph);
+  }
+  for (const auto& [address, bytes] : mappings_) (void)table_.mem_unmap(address, bytes);
+  for (const auto& [number, handle] : handles_) (void)table_.mem_release(handle);
+  for (const auto& [recorded, one] : reservations_) {
+    (void)table_.mem_address_free(one.address, static_cast<std::size_t>(one.bytes));
+  }
 }
 
 Error ProgramRun::bad(const std::string& what) const {
@@ -121,75 +47,38 @@ const std::vector<std::byte>& ProgramRun::content(const std::string& hash) const
 }
 
 std::map<std::uint64_t, Placed>::const_iterator ProgramRun::find(std::uint64_t address) const {
-  auto after = memory_.upper_bound(address);
-  if (after == memory_.begin()) return memory_.end();
-  --after;
-  return address - after->first < after->second.bytes ? after : memory_.end();
+  return entry_at(memory_, address);
 }
+
+namespace {
+
+/// The bytes from the first to the last of rows. False if rows overlap, which no copy has, or are
+/// beyond all addresses.
+bool end_of(const StepRows& rows, std::uint64_t& end) {
+  end = rows.width;
+  if (rows.width == 0 || rows.height == 0 || rows.depth == 0) return true;
+  if ((rows.height > 1 || rows.depth > 1) && rows.pitch < rows.width) return false;
+  if (rows.depth > 1 && rows.slice_height < rows.height) return false;
+  std::uint64_t last = 0;
+  return !__builtin_mul_overflow(rows.depth - 1, rows.slice_height, &last) &&
+         !__builtin_add_overflow(last, rows.height - 1, &last) &&
+         !__builtin_mul_overflow(last, rows.pitch, &last) &&
+         !__builtin_add_overflow(last, rows.width, &end);
+}
+
+}  // namespace
 
 StepRows ProgramRun::now(const StepRows& recorded) const {
   const auto found = find(recorded.address);
-  const bool empty = recorded.width == 0 || recorded.height == 0 || recorded.depth == 0;
-  const std::uint64_t rows =
-      empty ? 0 : (recorded.depth - 1) * recorded.slice_height + recorded.height - 1;
-  const std::uint64_t end = rows * recorded.pitch + recorded.width;
-  if (found == memory_.end() || end > found->second.bytes - (recorded.address - found->first)) {
-    throw bad(format_text("{} at {:#x} are in no memory that was allocated",
-                          count_text(end, "byte"), recorded.address));
+  std::uint64_t end = 0;
+  if (!end_of(recorded, end) || found == memory_.end() ||
+      end > found->second.bytes - (recorded.address - found->first)) {
+    throw bad(format_text("{} x {} x {} bytes at {:#x} are in no memory that was allocated",
+                          recorded.width, recorded.height, recorded.depth, recorded.address));
   }
   StepRows moved = recorded;
   moved.address = found->second.address + (recorded.address - found->first);
   return moved;
-}
-
-void ProgramRun::place(std::uint64_t recorded, const Placed& placed) {
-  if (next_buffer_ >= recording_.buffers.size()) {
-    throw bad(format_text("memory without a name: it has {}",
-                          count_text(recording_.buffers.size(), "buffer")));
-  }
-  if (placed.address != recorded) ++result_.moved;
-  memory_[recorded] = placed;
-  Region region;
-  region.address = placed.address;
-  region.name = recording_.buffers[next_buffer_].name;
-  buffers_[recorded] = next_buffer_++;
-  check(shadow_.add(std::move(region), placed.bytes), "cuMemcpyDtoH");
-}
-
-Placed ProgramRun::allocate(const AllocateStep& step) const {
-  constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
-  Placed placed{step.bytes, 0, step.memory, nullptr, false};
-  const auto bytes = static_cast<std::size_t>(step.bytes);
-  if (step.memory == StepMemory::Pinned && table_.mem_host_get_device_pointer != nullptr) {
-    check(table_.mem_host_alloc(&placed.host, bytes, kMapped), "cuMemHostAlloc");
-    check(table_.mem_host_get_device_pointer(&placed.address, placed.host, 0),
-          "cuMemHostGetDevicePointer");
-    return placed;
-  }
-  if (step.memory == StepMemory::Managed && table_.mem_alloc_managed != nullptr &&
-      table_.mem_alloc_managed(&placed.address, bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS) {
-    return placed;
-  }
-  if (step.memory == StepMemory::Stream && table_.mem_alloc_async != nullptr &&
-      table_.mem_alloc_async(&placed.address, bytes, nullptr) == CUDA_SUCCESS) {
-    check(table_.stream_synchronize(nullptr), "cuStreamSynchronize");
-    return placed;
-  }
-  placed.memory = StepMemory::Device;
-  check(table_.mem_alloc(&placed.address, bytes), "cuMemAlloc");
-  return placed;
-}
-
-void ProgramRun::release(const Placed& placed) const noexcept {
-  if (placed.variable) return;
-  if (placed.host != nullptr) {
-    (void)table_.mem_free_host(placed.host);
-  } else if (placed.memory == StepMemory::Stream) {
-    (void)table_.mem_free_async(placed.address, nullptr);
-    (void)table_.stream_synchronize(nullptr);
-  } else {
-    (void)table_.mem_free(placed.address);
-  }
 }
 
 void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packed) {
@@ -197,6 +86,8 @@ void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packe
     throw bad(format_text("content of {} for rows of {}", count_text(packed.size(), "byte"),
                           to.width * to.height * to.depth));
   }
+  const Region* const region = shadow_.find(to.address);
+  if (region != nullptr && region->is_array()) return write_array(*region, to, packed);
   for (std::uint64_t z = 0; z < to.depth; ++z) {
     for (std::uint64_t y = 0; y < to.height; ++y) {
       const auto row = packed.first(static_cast<std::size_t>(to.width));
@@ -206,17 +97,32 @@ void ProgramRun::write_rows(const StepRows& to, std::span<const std::byte> packe
       packed = packed.subspan(row.size());
     }
   }
-  check(shadow_.refresh(to), "cuMemcpyDtoH");
+  refresh(to, "cuMemcpyDtoH");
+}
+
+// In a graph all that changes is compared at its end.
+void ProgramRun::refresh(const StepRows& rows, const char* call) {
+  if (!in_graph_) check(shadow_.refresh(rows), call);
 }
 
 std::vector<std::byte> ProgramRun::read_rows(const StepRows& from) const {
   std::vector<std::byte> packed(static_cast<std::size_t>(from.width * from.height * from.depth));
   std::byte* to = packed.data();
+  std::vector<std::byte> all;
+  const Region* const region = shadow_.find(from.address);
+  if (region != nullptr && region->is_array()) {
+    all.resize(region->seen.size());
+    check(recorder::read_image(table_, region->array, all.data()), "cuMemcpy3D");
+  }
   for (std::uint64_t z = 0; z < from.depth; ++z) {
     for (std::uint64_t y = 0; y < from.height; ++y, to += from.width) {
-      check(table_.memcpy_to_host(to, from.address + (z * from.slice_height + y) * from.pitch,
-                                  static_cast<std::size_t>(from.width)),
-            "cuMemcpyDtoH");
+      const std::uint64_t row = from.address + (z * from.slice_height + y) * from.pitch;
+      const auto bytes = static_cast<std::size_t>(from.width);
+      if (all.empty()) {
+        check(table_.memcpy_to_host(to, row, bytes), "cuMemcpyDtoH");
+      } else {
+        std::memcpy(to, all.data() + (row - region->address), bytes);
+      }
     }
   }
   return packed;
@@ -233,18 +139,39 @@ CUfunction ProgramRun::function(std::uint64_t module, const std::string& kernel)
   return function;
 }
 
-// An integer that is an address by chance becomes another one where memory has moved.
+// An integer that is an address or a handle by chance becomes another one where that has changed.
 std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
   std::vector<std::byte> block = step.arguments;
   for (std::size_t at = 0; at + 8 <= block.size() && result_.moved != 0; at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, block.data() + at, sizeof word);
     const auto found = find(word);
-    if (found == memory_.end()) continue;
-    word = found->second.address + (word - found->first);
+    if (found != memory_.end()) {
+      word = found->second.address + (word - found->first);
+    } else if (const auto texture = objects_.find({false, word}); texture != objects_.end()) {
+      word = texture->second;
+    } else if (const auto surface = objects_.find({true, word}); surface != objects_.end()) {
+      word = surface->second;
+    } else if (const auto range = entry_at(reservations_, word); range != reservations_.end()) {
+      word = range->second.address + (word - range->first);
+    }
     std::memcpy(block.data() + at, &word, sizeof word);
   }
   return block;
+}
+
+// Rows that begin at an address of this process.
+CopyPlace ProgramRun::place_of(const StepRows& rows) const {
+  CopyPlace place;
+  place.kind = CU_MEMORYTYPE_DEVICE;
+  place.rows = rows;
+  const Region* const region = shadow_.find(rows.address);
+  if (region == nullptr || !region->is_array()) return place;
+  if (!recorder::place_in(region->array, rows.address - region->address, rows, place)) {
+    throw bad(
+        format_text("a copy of bytes of {} that are not whole elements of its rows", region->name));
+  }
+  return place;
 }
 
 // The steps --------------------------------------------------------------------------------------
@@ -252,18 +179,25 @@ std::vector<std::byte> ProgramRun::arguments(const LaunchStep& step) const {
 void ProgramRun::operator()(const LoadStep& step) {
   const std::vector<std::byte>& bytes = content(step.ptx);
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (modules_.count(step.module) != 0) {
+    throw bad(format_text("module {} is loaded already", step.module));
+  }
   Module module;
   check(table_.module_load_data_ex(&module.handle, text.c_str(), 0, nullptr, nullptr),
         "cuModuleLoadDataEx");
   Module& kept = modules_[step.module] = module;
   for (const StepVariable& variable : step.variables) {
-    Placed placed{variable.bytes, 0, StepMemory::Device, nullptr, true};
+    Placed placed{variable.bytes, 0, StepMemory::Device, nullptr, true, {}};
     std::size_t found = 0;
     check(table_.module_get_global(&placed.address, &found, kept.handle, variable.name.c_str()),
           "cuModuleGetGlobal");
     if (found != variable.bytes) {
       throw bad(format_text("variable {} has {} here, and had {}", variable.name,
                             count_text(found, "byte"), variable.bytes));
+    }
+    check_new(variable.address, variable.bytes);
+    if (shadow_.find(placed.address) != nullptr) {
+      throw bad(format_text("variable {} is there twice", variable.name));
     }
     kept.variables.push_back(variable.address);
     place(variable.address, placed);
@@ -281,28 +215,6 @@ void ProgramRun::operator()(const UnloadStep& step) {
   modules_.erase(found);
 }
 
-void ProgramRun::operator()(const AllocateStep& step) {
-  const Placed placed = allocate(step);
-  place(step.address, placed);
-  // As it was in the recorded process: an output contains bytes that no kernel wrote.
-  std::vector<std::byte> before;
-  if (step.content.empty()) {
-    before.assign(static_cast<std::size_t>(step.bytes), std::byte{step.fill});
-  } else {
-    before = content(step.content);
-  }
-  if (before == shadow_.find(placed.address)->seen) return;
-  write_rows({placed.address, step.bytes, 1, 1, step.bytes, 1}, before);
-}
-
-void ProgramRun::operator()(const FreeStep& step) {
-  const auto found = memory_.find(step.address);
-  if (found == memory_.end()) throw bad(format_text("{:#x} is not allocated", step.address));
-  shadow_.remove(found->second.address);
-  release(found->second);
-  memory_.erase(found);
-}
-
 void ProgramRun::operator()(const WriteStep& step) {
   write_rows(now(step.to), content(step.content));
 }
@@ -310,6 +222,17 @@ void ProgramRun::operator()(const WriteStep& step) {
 void ProgramRun::operator()(const CopyStep& step) {
   const StepRows to = now(step.to);
   const StepRows from = now(step.from);
+  if (to.width != from.width || to.height != from.height || to.depth != from.depth) {
+    throw bad("a copy between rows of other sizes");
+  }
+  const CopyPlace to_place = place_of(to);
+  const CopyPlace from_place = place_of(from);
+  if (to_place.array != nullptr || from_place.array != nullptr) {
+    const CUDA_MEMCPY3D copy = recorder::copy_between(to_place, from_place);
+    check(table_.memcpy_3d(&copy), "cuMemcpy3D");
+    refresh(to, "cuMemcpy3D");
+    return;
+  }
   for (std::uint64_t z = 0; z < to.depth; ++z) {
     for (std::uint64_t y = 0; y < to.height; ++y) {
       check(table_.memcpy_within_device(to.address + (z * to.slice_height + y) * to.pitch,
@@ -319,15 +242,15 @@ void ProgramRun::operator()(const CopyStep& step) {
     }
   }
   check(table_.ctx_synchronize(), "cuCtxSynchronize");
-  check(shadow_.refresh(to), "cuMemcpyDtoH");
+  refresh(to, "cuMemcpyDtoH");
 }
 
 void ProgramRun::operator()(const FillStep& step) {
   FillStep here = step;
   here.to = now(step.to);
-  check(repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
+  check(recorder::repeat_fill(table_, here, nullptr), "cuMemsetD8Async");
   check(table_.ctx_synchronize(), "cuCtxSynchronize");
-  check(shadow_.refresh(here.to), "cuMemcpyDtoH");
+  refresh(here.to, "cuMemcpyDtoH");
 }
 
 void ProgramRun::operator()(const ReadStep& step) {
@@ -363,8 +286,7 @@ void ProgramRun::flip() {
   for (const auto& [address, placed] : memory_) {
     if (buffers_[address] != options_.flip->buffer) continue;
     const CUdeviceptr at = placed.address + options_.flip->bit / 8;
-    std::byte byte{};
-    check(table_.memcpy_to_host(&byte, at, 1), "cuMemcpyDtoH");
+    std::byte byte = read_rows({at, 1, 1, 1, 1, 1}).front();
     byte ^= std::byte{1} << (options_.flip->bit % 8);
     write_rows({at, 1, 1, 1, 1, 1}, {&byte, 1});
     return;
@@ -376,8 +298,9 @@ void ProgramRun::flip() {
 }
 
 void ProgramRun::operator()(const LaunchStep& step) {
-  flip();
-  check(repeat_launch(table_, function(step.module, step.kernel), step, arguments(step), nullptr),
+  if (!in_graph_) flip();
+  check(recorder::repeat_launch(table_, function(step.module, step.kernel), step, arguments(step),
+                                nullptr),
         "cuLaunchKernel");
   const CUresult result = table_.stream_synchronize(nullptr);
   if (result != CUDA_SUCCESS) {
@@ -385,12 +308,26 @@ void ProgramRun::operator()(const LaunchStep& step) {
     stopped_ = true;
     return;
   }
-  compare(step);
+  if (in_graph_) return;
+  compare(step.outputs, step.kernel);
+  stopped_ = !step.failure.empty() || hashes_.size() > options_.last_launch;
+}
+
+void ProgramRun::operator()(const BeginGraphStep&) {
+  if (in_graph_) throw bad("a graph within a graph");
+  flip();
+  in_graph_ = true;
+}
+
+void ProgramRun::operator()(const EndGraphStep& step) {
+  if (!in_graph_) throw bad("the end of a graph that has not begun");
+  in_graph_ = false;
+  compare(step.outputs, "graph");
   stopped_ = !step.failure.empty() || hashes_.size() > options_.last_launch;
 }
 
 // Each region that a launch changed, now or when it was recorded.
-void ProgramRun::compare(const LaunchStep& step) {
+void ProgramRun::compare(const std::vector<StepOutput>& recorded_outputs, const std::string& name) {
   std::vector<Change> changes;
   check(shadow_.look(false, changes), "cuMemcpyDtoH");
   std::vector<StepOutput> outputs;
@@ -402,9 +339,10 @@ void ProgramRun::compare(const LaunchStep& step) {
     const Region& region = *shadow_.find(placed.address);
     const auto found = std::ranges::find(changes, &region, &Change::region);
     const Change* const change = found == changes.end() ? nullptr : &*found;
-    const auto before = std::ranges::find_if(
-        step.outputs, [&](const StepOutput& one) { return one.address - recorded < placed.bytes; });
-    const StepOutput* const output = before == step.outputs.end() ? nullptr : &*before;
+    const auto before = std::ranges::find_if(recorded_outputs, [&](const StepOutput& one) {
+      return one.address - recorded < placed.bytes;
+    });
+    const StepOutput* const output = before == recorded_outputs.end() ? nullptr : &*before;
     if (change != nullptr) {
       outputs.push_back(
           {recorded + change->begin, change->end - change->begin, hash_text(change->bytes())});
@@ -425,7 +363,7 @@ void ProgramRun::compare(const LaunchStep& step) {
     compare_region(region, output, change, divergence);
   }
   divergence.frame = hashes_.size();
-  divergence.kernel = step.kernel;
+  divergence.kernel = name;
   hashes_.push_back(to_hex(hash128(text_of_outputs(outputs))));
   if (divergence.buffer.empty()) return;
   ++result_.differing_launches;
@@ -473,6 +411,12 @@ Replay ProgramRun::run() {
   return std::move(result_);
 }
 
+}  // namespace ptxgen::inline v0::driver::replayed
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
 std::string range_text(std::uint64_t first, std::uint64_t end) {
   return first == end ? std::string("nothing") : format_text("bytes {} to {}", first, end - 1);
 }
@@ -481,7 +425,7 @@ std::string range_text(std::uint64_t first, std::uint64_t end) {
 
 Replay replay_program(const Context& context, const Recording& recording,
                       const ReplayOptions& options) {
-  return ProgramRun(context, recording, options).run();
+  return driver::replayed::ProgramRun(context, recording, options).run();
 }
 
 std::string program_text_of(const Divergence& divergence) {

@@ -70,9 +70,9 @@ struct RecordedLaunch {
 /// arguments, inputs or their seeds; and what came of them. A frame is all launches in their order,
 /// on new inputs.
 ///
-/// A recording of a program (PTXGEN_RECORD) has `steps` instead of launches: each launch among them
-/// is a frame, `buffers` are names and sizes of all memory that it had, in the order of the steps,
-/// and `frame_hashes` are of the bytes that a launch changed.
+/// A recording of a program (PTXGEN_RECORD) has `steps` instead: each launch among them is a frame,
+/// or a graph that allocates; `buffers` are names and sizes of all memory that it had, in the order
+/// of the steps, and `frame_hashes` are of the bytes that a frame changed.
 ///
 /// Plain data. `to_json` and `parse_recording` are its file format.
 struct Recording {
@@ -170,7 +170,7 @@ struct Divergence {
   std::byte found_byte{};
   std::uint64_t differing = 0;  ///< bytes of the frame; 0: the outputs were not kept
   // Of a program.
-  std::string kernel;           ///< empty: it is not a launch that differs, but what the host read
+  std::string kernel;           ///< or "graph"; empty: what the host read differs, not a launch
   std::uint64_t first = 0;      ///< of the buffer: bytes that the launch changed here,
   std::uint64_t end = 0;        ///< both 0: none
   std::uint64_t was_first = 0;  ///< and those that it changed when it was recorded
@@ -184,8 +184,9 @@ struct Replay {
   std::string failure;  ///< as in Recording
   /// Of a program: launches that differ, the first among them.
   std::uint64_t differing_launches = 0;
-  /// Of a program: allocations and variables at other addresses than when it was recorded.
-  /// Addresses in arguments of kernels are translated, those in memory are not.
+  /// Of a program: allocations and variables at other addresses than when it was recorded, and
+  /// texture and surface objects with other handles. Those in arguments of kernels are translated,
+  /// those in memory are not.
   std::uint64_t moved = 0;
   /// Whether every frame, and the failure's kind, are as recorded.
   bool same = false;
