@@ -34,14 +34,19 @@ if(PTXGEN_NCURSES)
   endif()
 endif()
 
+# fmt's header-only target defines FMT_HEADER_ONLY in every source, which then compiles a part of its
+# output; here the sources that call it, such as src/support/format.cpp, define that themselves.
+add_library(ptxgen_fmt INTERFACE)
+target_include_directories(
+  ptxgen_fmt SYSTEM
+  INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 # spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
 add_library(ptxgen_spdlog INTERFACE)
-target_compile_definitions(ptxgen_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY=1)
+target_compile_definitions(ptxgen_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
 target_include_directories(
   ptxgen_spdlog SYSTEM
-  INTERFACE $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>
-            $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
-target_link_libraries(ptxgen_spdlog INTERFACE Threads::Threads)
+  INTERFACE $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(ptxgen_spdlog INTERFACE ptxgen_fmt Threads::Threads)
 
 if(PTXGEN_BUILD_CLI)
   find_package(CLI11 2.1 REQUIRED)

@@ -1,4 +1,5 @@
 // bench/gemv/verdicts.cpp - compares what a run measured with the claims
+#define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
 #include "bench/gemv/claims.hpp"

@@ -1,6 +1,7 @@
 // src/model/format.cpp - messages from patterns
 #include "model/format.hpp"
 
+#define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
 namespace ptxgen::inline v0::gguf {

@@ -1,6 +1,7 @@
 // src/support/format.cpp - messages from patterns
 #include "support/format.hpp"
 
+#define FMT_HEADER_ONLY 1  // what others call of it is compiled here
 #include <fmt/format.h>
 
 namespace ptxgen::inline v0 {

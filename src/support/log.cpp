@@ -1,6 +1,8 @@
 // src/support/log.cpp - log handles for spdlog or a sink of the host
 #include "ptxgen/support/log.hpp"
 
+#define FMT_HEADER_ONLY 1
+#include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 

@@ -260,17 +260,17 @@ qa::Outcome run_gate(std::size_t gate, ModelUnderTest& model) {
 
 qa::Report run_model_gates(const Device& device, const Settings& settings,
                            const ModelGateOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+  using Steady = std::chrono::steady_clock;
+  const auto seconds = [](Steady::time_point begin) {
+    return std::chrono::duration<double>(Steady::now() - begin).count();
   };
-  const Clock::time_point begin = Clock::now();
+  const Steady::time_point begin = Steady::now();
   qa::Report report;
   report.device = device.info().name;
   report.gpu = device.info().kind == DeviceKind::Cuda;
   ModelUnderTest model{device, settings, options, std::nullopt};
   for (std::size_t gate = 0; gate < kModelGates; ++gate) {
-    const Clock::time_point gate_begin = Clock::now();
+    const Steady::time_point gate_begin = Steady::now();
     qa::LineResult result;
     result.line = &kGates[gate];
     result.outcome = run_gate(gate, model);
