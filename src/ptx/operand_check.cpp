@@ -72,14 +72,15 @@ class OperandCheck {
       InstructionFault found = operand(*specs[i], operands[i], i + 1);
       if (!found.rule.empty()) return found;
     }
-    return warpgroup_constants(specs, operands);
+    if (!judges_constants(instruction_.op)) return {};
+    return row_.mnemonic == "wgmma" ? warpgroup_constants(specs, operands)
+                                    : tensor_map_constants(specs, operands);
   }
 
  private:
   // wgmma: a and b may be negated and transposed, by constants (ptxas 13.0 refuses others).
   InstructionFault warpgroup_constants(const OperandSpecs& specs,
                                        std::span<const Operand> operands) const {
-    if (row_.mnemonic != "wgmma") return {};
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const OperandSpec& spec = *specs[i];
       if (spec.role != OperandRole::Immediate || spec.label[1] == 0) continue;
@@ -88,6 +89,32 @@ class OperandCheck {
       if (scale ? value == 1 || value == -1 : value == 0 || value == 1) continue;
       return bad(i + 1, scale ? "1, or -1 to negate the matrix,"
                               : "0, or 1 for a matrix whose rows are contiguous along m or n,");
+    }
+    return {};
+  }
+
+  // tensormap.replace: ordinals, and numbers of types and modes (PTX ISA, "Tensormap new_val
+  // validity"); a target may have fewer of them. Sizes are those of a map.
+  InstructionFault tensor_map_constants(const OperandSpecs& specs,
+                                        std::span<const Operand> operands) const {
+    constexpr std::pair<Modifier, std::uint64_t> kLast[] = {
+        {Modifier::elemtype, 15},     {Modifier::interleave_layout, 2},
+        {Modifier::swizzle_mode, 4},  {Modifier::swizzle_atomicity, 3},
+        {Modifier::fill_mode, 1},     {Modifier::box_dim, 4},
+        {Modifier::global_dim, 4},    {Modifier::element_stride, 4},
+        {Modifier::global_stride, 4},
+    };
+    const Modifier field = instruction_.get(Field::TensorMapField);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (specs[i]->role != OperandRole::Immediate) continue;
+      const std::uint64_t value = operands[i].value;
+      if (field == Modifier::none) {
+        return value == 128 ? InstructionFault{} : bad(i + 1, "128, the size of a tensor map,");
+      }
+      for (const auto& [name, last] : kLast) {
+        if (name != field || value <= last) continue;
+        return bad(i + 1, format_text("0 to {}", last));
+      }
     }
     return {};
   }
@@ -380,6 +407,12 @@ class OperandCheck {
 };
 
 }  // namespace
+
+bool judges_constants(Op op) noexcept {
+  return (op >= Op::wgmma_fence && op <= Op::wgmma_s8_registers) ||
+         (op >= Op::tensormap_replace_address && op <= Op::tensormap_cp_fenceproxy) ||
+         op == Op::fence_proxy_tensormap_acquire;
+}
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {

@@ -2,6 +2,7 @@
 #include "ptx/requirements.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "ptxgen/ptx/verifier.hpp"
@@ -57,6 +58,45 @@ std::string subject(const Instruction& instruction, const Need& need) {
     }
   }
   return text + "'";
+}
+
+// What a number of tensormap.replace needs beyond its opcode.
+struct ValueNeed {
+  Modifier field;
+  std::uint64_t first;
+  std::uint64_t last;
+  std::string_view subject;
+  std::array<Requirement, 5> alternatives;
+  std::size_t count;
+};
+constexpr ValueNeed kValueNeeds[] = {
+    {Modifier::elemtype,
+     13,
+     15,
+     "a number of 13 to 15 of '.elemtype' on 'tensormap.replace'",
+     {{{{8, 7}, 100, Variant::Architecture},
+       {{8, 8}, 100, Variant::Family},
+       {{9, 0}, 110, Variant::Family},
+       {{8, 7}, 120, Variant::Architecture},
+       {{8, 8}, 120, Variant::Family}}},
+     5},
+    {Modifier::swizzle_mode,
+     4,
+     4,
+     "number 4 of '.swizzle_mode' on 'tensormap.replace'",
+     {{{{8, 8}, 103, Variant::Architecture}}},
+     1},
+};
+
+const ValueNeed* value_need(const Function& function, const Instruction& instruction) {
+  if (!instruction.is(Op::tensormap_replace_mode)) return nullptr;
+  const auto operands = function.operands_of(instruction);
+  const Modifier field = instruction.get(Field::TensorMapField);
+  for (const ValueNeed& need : kValueNeeds) {
+    if (field != need.field || operands.size() < 2) continue;
+    if (operands[1].value >= need.first && operands[1].value <= need.last) return &need;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -127,6 +167,9 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
     }
     i = end;
   }
+  if (const ValueNeed* need = value_need(function, instruction)) {
+    take(judge(need->subject, {need->alternatives.data(), need->count}, target, version));
+  }
   const auto special = [&](const Operand& o) {
     if (o.kind != OperandKind::Special) return;
     const SpecialInfo& reg = info(static_cast<SpecialRegister>(o.id));
@@ -145,7 +188,8 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
   return result;
 }
 
-bool reads_special(const Function& function, const Instruction& instruction) noexcept {
+bool operands_have_needs(const Function& function, const Instruction& instruction) noexcept {
+  if (value_need(function, instruction) != nullptr) return true;
   const auto special = [](const Operand& o) { return o.kind == OperandKind::Special; };
   const auto operands = function.operands_of(instruction);
   return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) {

@@ -28,12 +28,18 @@ struct TargetFault {
 /// The row's `never` that the instruction's modifiers meet, or nullptr.
 [[nodiscard]] const Need* illegal_combination(const Instruction& instruction) noexcept;
 
-/// The row's needs under the instruction's modifiers, and those of special registers it reads.
+/// The row's needs under the instruction's modifiers, and those of special registers it reads and
+/// of numbers of tensormap.replace.
 [[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
                                 TargetName target, Version version);
 
-/// Whether it reads a special register, which may need more than its modifiers do.
-[[nodiscard]] bool reads_special(const Function& function, const Instruction& instruction) noexcept;
+/// Whether its operands may need more than its modifiers do: special registers, numbers of
+/// tensormap.replace.
+[[nodiscard]] bool operands_have_needs(const Function& function,
+                                       const Instruction& instruction) noexcept;
+
+/// Whether `check_operands` judges the values of the row's constants.
+[[nodiscard]] bool judges_constants(Op op) noexcept;
 
 /// `check_operands` with specifications already looked up. `modifiers` is false if the modifiers
 /// are known to be a legal combination.

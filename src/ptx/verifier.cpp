@@ -416,7 +416,7 @@ class Verifier {
       }
     }
     if (target_.sm == 0) return;
-    const bool special = reads_special(f, s);
+    const bool special = operands_have_needs(f, s);
     if (fine && !special) {
       if (places_fine) alike = &s;
       return;
@@ -432,7 +432,8 @@ class Verifier {
   }
 
   // Whether each operand is such as the other one's of that place: a register of the same
-  // declaration, or another constant. What holds of one instruction then holds of the other.
+  // declaration, or another constant, if values are not judged. What holds of one instruction then
+  // holds of the other.
   static bool alike_in_places(const Function& f, const Instruction& s, const Instruction& other) {
     if (s.operand_count != other.operand_count || s.guard.present() != other.guard.present() ||
         (s.guard.present() && s.guard.predicate.decl != other.guard.predicate.decl))
@@ -451,6 +452,8 @@ class Verifier {
           if (a.base != OperandKind::Register || a.id != b.id) return false;
           break;
         case OperandKind::Integer:
+          if (a.value != b.value && judges_constants(s.op)) return false;
+          break;
         case OperandKind::Float32:
         case OperandKind::Float64:
           break;

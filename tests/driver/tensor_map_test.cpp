@@ -226,3 +226,101 @@ TEST_CASE("a built kernel with tensor copies, an mbarrier and wgmma on the emula
     }
   }
 }
+
+namespace {
+
+/// out = 8 rows of 64 elements of `other`, of which the changed map has 6, by a map of another
+/// tensor that a warp changes.
+BuiltKernel change_kernel() {
+  KernelBuilder k("change", "sm_90a");
+  const TensorMap map = tensor_map_param(k, "map");
+  const auto other = k.param<Ptr<f16>>("other");
+  const auto published = k.param<Ptr<b8>>("published");
+  const auto out = k.param<Ptr<u32>>("out");
+  k.required_threads(32);
+  const auto tile = k.shared<f16>(64 * 8, "tile", 1024).base();
+  const auto own = k.shared<b8>(128, "own", 128).base();
+  const Mbarrier full = k.shared<u64>(1, "full").base();
+  const auto lane = k.tid_x();
+  const auto from = k.pointer<u32, Generic>(k.address_of(map.address()));
+  const auto to = k.pointer<u32, Shared>(k.address_of(own));
+  k.st(to + lane, k.ld(from + lane));
+  k.bar_warp_sync();
+  k.if_(lane == 0, [&] {
+    replace_map_address(k, own, other);
+    replace_map_extent(k, own, 1, 6);
+    replace_map_stride(k, own, 1, 160);
+    replace_map_swizzle(k, own, Swizzle::None);
+  });
+  k.bar_warp_sync();
+  publish_map(k, published, own);
+  const TensorMap changed(published);
+  acquire_map(k, changed);
+  k.if_(lane == 0, [&] {
+    const Value<s32> zero = k.constant<s32>(0);
+    mbarrier_init(k, full, 1);
+    fence_proxy_async(k);
+    mbarrier_arrive_expect_tx(k, full, 64 * 8 * 2);
+    copy_tensor(k, tile, changed, std::array{zero, zero}, full);
+  });
+  k.bar_sync();
+  mbarrier_wait(k, full, 0);
+  const auto words = k.pointer<u32, Shared>(k.address_of(tile));
+  for (unsigned i = 0; i < 8; ++i) k.st(out + (lane + i * 32), k.ld(words + (lane + i * 32)));
+  return k.build();
+}
+
+}  // namespace
+
+TEST_CASE("a built kernel changes a tensor map, publishes it and copies by it") {
+  const BuiltKernel kernel = change_kernel();
+  for (const Finding& finding : gates::run(kernel.module())) {
+    INFO(to_text(finding));
+    CHECK(finding.severity != Severity::Error);
+  }
+  const std::string ptx = kernel.ptx();
+  CHECK_THAT(ptx, Contains("tensormap.replace.tile.global_address.shared::cta.b1024.b64 ["));
+  CHECK_THAT(ptx, Contains("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 ["));
+  CHECK_THAT(ptx, Contains("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release."
+                           "gpu.sync.aligned ["));
+  CHECK_THAT(ptx, Contains("fence.proxy.tensormap::generic.acquire.gpu ["));
+  EmulatedContext gpu;
+  const CUfunction function = gpu.function(gpu.load(ptx), "change");
+  std::vector<std::uint16_t> other(80 * 8);  // rows of 160 bytes
+  for (std::size_t i = 0; i < other.size(); ++i) other[i] = static_cast<std::uint16_t>(i + 1);
+  const CUdeviceptr first = gpu.allocate(64 * 32 * 2), at_other = gpu.allocate(other.size() * 2);
+  const CUdeviceptr published = gpu.allocate(128), out = gpu.allocate(64 * 8 * 2);
+  REQUIRE(gpu.api.memcpy_to_device(at_other, other.data(), other.size() * 2) == CUDA_SUCCESS);
+  Arguments map;
+  map.address = first;
+  REQUIRE(map.encode(gpu) == CUDA_SUCCESS);
+  CUdeviceptr addresses[] = {at_other, published, out};
+  void* parameters[] = {&map.map, &addresses[0], &addresses[1], &addresses[2]};
+  REQUIRE(gpu.api.launch_kernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr) ==
+          CUDA_SUCCESS);
+  REQUIRE(gpu.api.ctx_synchronize() == CUDA_SUCCESS);
+  CHECK(gpu.log() == "");
+  std::vector<std::uint16_t> got(64 * 8);
+  REQUIRE(gpu.api.memcpy_to_host(got.data(), out, got.size() * 2) == CUDA_SUCCESS);
+  for (unsigned row = 0; row < 8; ++row) {
+    for (unsigned column = 0; column < 64; ++column) {
+      REQUIRE(got[row * 64 + column] == (row < 6 ? row * 80 + column + 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("changes of dimensions that no tensor has are refused where they are built") {
+  KernelBuilder k("refused", "sm_90a");
+  const auto map = k.param<Ptr<b8>>("map");
+  CHECK_THROWS_WITH(replace_map_extent(k, map, 5, 1),
+                    Contains("global_dim of dimension 5; rule: a tensor has dimensions 0 to 4"));
+  KernelBuilder strides("refused", "sm_90a");
+  const auto other = strides.param<Ptr<b8>>("map");
+  CHECK_THROWS_WITH(
+      replace_map_stride(strides, other, 0, 16),
+      Contains("global_stride of dimension 0") && Contains("cure: name one of dimensions 1 to 4"));
+  KernelBuilder ranks("refused", "sm_90a");
+  const auto third = ranks.param<Ptr<b8>>("map");
+  CHECK_THROWS_WITH(replace_map_rank(ranks, third, 0),
+                    Contains("a tensor of 0 dimensions; rule: a tensor has 1 to 5"));
+}

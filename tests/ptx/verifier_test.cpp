@@ -328,6 +328,23 @@ TEST_CASE("operands that assemblers take are taken") {
 }
 
 // ptxas 13.0 refuses the first of each pair and takes the second.
+TEST_CASE("constants of wgmma are judged in every instruction of a form") {
+  const std::string product =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, ";
+  const std::string text =
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
+      ".reg .b64 %rd<4>; .reg .f32 %f<4>;\n" +
+      product + "1, 1, 0, 0;\n" + product + "-1, 1, 0, 1;\n" + product + "2, 1, 0, 0;\n" + product +
+      "1, 1, 0, 3;\nret;\n}\n";
+  const std::string found = findings_of(text);
+  CHECK_THAT(found, Catch::Contains("a.ptx:9: error:") &&
+                        Catch::Contains("expects 1, or -1 to negate the matrix, as operand 5"));
+  CHECK_THAT(found,
+             Catch::Contains("a.ptx:10: error:") &&
+                 Catch::Contains("expects 0, or 1 for a matrix whose rows are contiguous along m"));
+  CHECK(found.find("a.ptx:8:") == std::string::npos);
+}
+
 TEST_CASE("declarations that no assembler takes are refused") {
   const std::string head = ".version 7.8\n.target sm_80\n.address_size 64\n";
   const auto found = [&](const std::string& text) {

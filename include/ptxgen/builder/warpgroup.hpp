@@ -233,7 +233,8 @@ void wgmma(KernelBuilder& k, const WarpgroupAccumulator<kN, D>& d, const std::ar
 
 // Tensor maps ----------------------------------------------------------------------------------
 
-/// A tensor map, as a parameter of the kernel: what cuTensorMapEncodeTiled made, 128 bytes.
+/// A tensor map for copies: what cuTensorMapEncodeTiled made, 128 bytes, as a parameter of the
+/// kernel, or in global memory, where `acquire_map` precedes the copies.
 class TensorMap {
  public:
   explicit TensorMap(Ptr<b8, Global> address) noexcept : address_(address) {}
@@ -306,6 +307,160 @@ inline void prefetch_map(KernelBuilder& k, const TensorMap& map,
                          SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::prefetch_tensormap, {}, {k.pointer<b8, Generic>(k.address_of(map.address()))},
          site);
+}
+
+// Changes of tensor maps -----------------------------------------------------------------------
+
+// A thread copies a map (or 128 bytes of zero) to shared memory aligned to 128 bytes and changes
+// the copy there; after `bar_warp_sync` its warp publishes it in global memory, and threads that
+// use it acquire it. Earlier copies by the map have ended reading: `copy_bulk_wait`. sm_90a and the
+// targets with suffix of Blackwell.
+
+namespace detail {
+
+template <class Space>
+[[nodiscard]] constexpr ptx::Modifier map_space() noexcept {
+  static_assert(
+      Space::kModifier == ptx::Modifier::shared || Space::kModifier == ptx::Modifier::global,
+      "tensormap.replace changes maps in shared or global memory");
+  return Space::kModifier == ptx::Modifier::shared ? ptx::Modifier::shared_cta
+                                                   : ptx::Modifier::global;
+}
+
+/// Refuses a number beyond the dimensions of a tensor.
+inline void check_dimension(KernelBuilder& k, ptx::Modifier field, unsigned dimension,
+                            unsigned first, SourceLocation site) {
+  if (dimension >= first && dimension < 5) return;
+  k.refuse("bad-operand",
+           std::string(ptx::name(field)) + " of dimension " + std::to_string(dimension) +
+               "; rule: a tensor has dimensions 0 to 4, and dimension 0 no stride; cure: name one "
+               "of dimensions " +
+               std::to_string(first) + " to 4",
+           site);
+}
+
+template <class Space>
+void replace_size(KernelBuilder& k, const Ptr<b8, Space>& map, ptx::Modifier field,
+                  unsigned dimension, const In<u32>& value, SourceLocation site) {
+  check_dimension(k, field, dimension, 0, site);
+  k.emit(ptx::Op::tensormap_replace_size, {field, map_space<Space>()},
+         {Operand(map, site), Operand(dimension, site), Operand(value, site)}, site);
+}
+
+template <class Space>
+void replace_mode(KernelBuilder& k, const Ptr<b8, Space>& map, ptx::Modifier field, unsigned number,
+                  SourceLocation site) {
+  k.emit(ptx::Op::tensormap_replace_mode, {field, map_space<Space>()},
+         {Operand(map, site), Operand(number, site)}, site);
+}
+
+/// The number of .elemtype (PTX ISA, tensormap.replace).
+template <class T>
+[[nodiscard]] constexpr unsigned map_element() noexcept {
+  constexpr ptx::Type kTypes[] = {ptx::Type::u8,   ptx::Type::u16, ptx::Type::u32, ptx::Type::s32,
+                                  ptx::Type::u64,  ptx::Type::s64, ptx::Type::f16, ptx::Type::f32,
+                                  ptx::Type::none, ptx::Type::f64, ptx::Type::bf16};
+  unsigned number = 0;
+  for (const ptx::Type type : kTypes) {
+    if (type == T::kType) return number;
+    ++number;
+  }
+  return number;
+}
+
+}  // namespace detail
+
+/// The tensor's address, a multiple of 16.
+template <class Space, class T>
+void replace_map_address(KernelBuilder& k, const Ptr<b8, Space>& map, const Ptr<T, Global>& tensor,
+                         SourceLocation site = SourceLocation::current()) {
+  const Value<u64> address = k.address_of(tensor, site);
+  k.emit(ptx::Op::tensormap_replace_address, {detail::map_space<Space>()},
+         {Operand(map, site), Operand(address, site)}, site);
+}
+/// The number of dimensions, 1 to 5.
+template <class Space>
+void replace_map_rank(KernelBuilder& k, const Ptr<b8, Space>& map, unsigned rank,
+                      SourceLocation site = SourceLocation::current()) {
+  if (rank == 0 || rank > 5) {
+    k.refuse("bad-operand",
+             "replace_map_rank: a tensor of " + std::to_string(rank) +
+                 " dimensions; rule: a tensor has 1 to 5; cure: join dimensions, or use several "
+                 "tensors",
+             site);
+  }
+  k.emit(ptx::Op::tensormap_replace_rank, {detail::map_space<Space>()},
+         {Operand(map, site), Operand(rank - 1, site)}, site);
+}
+/// Elements of the tensor along a dimension, 1 or more.
+template <class Space>
+void replace_map_extent(KernelBuilder& k, const Ptr<b8, Space>& map, unsigned dimension,
+                        const In<u32>& elements, SourceLocation site = SourceLocation::current()) {
+  detail::replace_size(k, map, ptx::Modifier::global_dim, dimension, elements, site);
+}
+/// Bytes from one place to the next along dimension 1 to 4, a multiple of 16.
+template <class Space>
+void replace_map_stride(KernelBuilder& k, const Ptr<b8, Space>& map, unsigned dimension,
+                        const In<u64>& bytes, SourceLocation site = SourceLocation::current()) {
+  detail::check_dimension(k, ptx::Modifier::global_stride, dimension, 1, site);
+  k.emit(ptx::Op::tensormap_replace_stride, {detail::map_space<Space>()},
+         {Operand(map, site), Operand(dimension - 1, site), Operand(bytes, site)}, site);
+}
+/// Elements of the box along a dimension, 1 to 256.
+template <class Space>
+void replace_map_box(KernelBuilder& k, const Ptr<b8, Space>& map, unsigned dimension,
+                     const In<u32>& elements, SourceLocation site = SourceLocation::current()) {
+  detail::replace_size(k, map, ptx::Modifier::box_dim, dimension, elements, site);
+}
+/// Every how many elements of the box a copy moves along a dimension, 1 to 8.
+template <class Space>
+void replace_map_step(KernelBuilder& k, const Ptr<b8, Space>& map, unsigned dimension,
+                      const In<u32>& step, SourceLocation site = SourceLocation::current()) {
+  detail::replace_size(k, map, ptx::Modifier::element_stride, dimension, step, site);
+}
+/// The type of the elements: integers and floats of 8 to 64 bits.
+template <class T, class Space>
+void replace_map_type(KernelBuilder& k, const Ptr<b8, Space>& map,
+                      SourceLocation site = SourceLocation::current()) {
+  static_assert(detail::map_element<T>() <= 10, "no elements of tensors have this type");
+  detail::replace_mode(k, map, ptx::Modifier::elemtype, detail::map_element<T>(), site);
+}
+/// The swizzle of the box in shared memory.
+template <class Space>
+void replace_map_swizzle(KernelBuilder& k, const Ptr<b8, Space>& map, Swizzle swizzle,
+                         SourceLocation site = SourceLocation::current()) {
+  const unsigned number = swizzle == Swizzle::None      ? 0
+                          : swizzle == Swizzle::Bytes32 ? 1
+                          : swizzle == Swizzle::Bytes64 ? 2
+                                                        : 3;
+  detail::replace_mode(k, map, ptx::Modifier::swizzle_mode, number, site);
+}
+/// Elements out of bounds: zero, or NaN of floats.
+template <class Space>
+void replace_map_fill(KernelBuilder& k, const Ptr<b8, Space>& map, bool nan,
+                      SourceLocation site = SourceLocation::current()) {
+  detail::replace_mode(k, map, ptx::Modifier::fill_mode, nan ? 1 : 0, site);
+}
+/// No interleave, for a map that begins as zeros.
+template <class Space>
+void replace_map_interleave_none(KernelBuilder& k, const Ptr<b8, Space>& map,
+                                 SourceLocation site = SourceLocation::current()) {
+  detail::replace_mode(k, map, ptx::Modifier::interleave_layout, 0, site);
+}
+/// Copies a map to global memory, and releases it to the tensormap proxy of the GPU. By all threads
+/// of a warp.
+inline void publish_map(KernelBuilder& k, const Ptr<b8, Global>& to, const Ptr<b8, Shared>& from,
+                        SourceLocation site = SourceLocation::current()) {
+  k.emit(ptx::Op::tensormap_cp_fenceproxy, {ptx::Modifier::gpu},
+         {Operand(to, site), Operand(from, site), Operand(128, site)}, site);
+}
+/// Before copies by a map in global memory that was published: by a thread of each block, with a
+/// barrier in front of the copies of others.
+inline void acquire_map(KernelBuilder& k, const TensorMap& map,
+                        SourceLocation site = SourceLocation::current()) {
+  const auto generic = k.pointer<b8, Generic>(k.address_of(map.address(), site), site);
+  k.emit(ptx::Op::fence_proxy_tensormap_acquire, {ptx::Modifier::gpu},
+         {Operand(generic, site), Operand(128, site)}, site);
 }
 
 }  // namespace ptxgen::inline v0

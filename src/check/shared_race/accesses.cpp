@@ -42,6 +42,7 @@ std::uint8_t touches_shared(const Function& function, bool pointers) {
   for (const Instruction& s : function.body) {
     if (!touches_memory(s) || has(info(s.op).flags, Flag::Call)) continue;
     const Space space = space_of(s.get(Field::Space));
+    if (s.is(Op::tensormap_cp_fenceproxy)) found |= kReads;
     if (space != Space::Shared && !(pointers && space == Space::Generic)) continue;
     if (has(info(s.op).flags, Flag::ReadsMemory)) found |= kReads;
     if (has(info(s.op).flags, Flag::WritesMemory)) found |= kWrites;
@@ -64,6 +65,11 @@ const Function* callee_of(const Module& module, const Function& function, const 
 bool is_counted(const Instruction& s) {
   return has(info(s.op).flags, Flag::Asynchronous) && s.op != Op::cp_async &&
          s.op != Op::cp_async_src_size && s.op != Op::cp_async_ignore_src;
+}
+
+/// Whether the first address is written and the second one read.
+bool is_copy(const Instruction& s) {
+  return info(s.op).mnemonic == "cp" || s.is(Op::tensormap_cp_fenceproxy);
 }
 
 // The bound of shared memory, for bulk copies without a constant size.
@@ -159,6 +165,10 @@ void describe(const Function& function, const Instruction& s, SharedAccess& acce
     access.strong = s.op != Op::mbarrier_init && s.op != Op::mbarrier_inval;
   } else if (mnemonic == "wmma") {
     describe_matrix(function, s, access, before);
+  } else if (mnemonic == "tensormap") {
+    access.bytes = 128;
+    // One lane stands for the warp, which copies a map together.
+    if (s.op == Op::tensormap_cp_fenceproxy) access.lanes = 1;
   } else if (mnemonic != "ld" && mnemonic != "st" && mnemonic != "atom" && mnemonic != "red" &&
              mnemonic != "ldu") {
     access.anywhere = true;
@@ -230,7 +240,7 @@ std::vector<SharedAccess> SharedAccesses::of(const Function& function) const {
       SharedAccess access;
       access.statement = i;
       access.operand = k;
-      const bool copies = row.mnemonic == "cp";
+      const bool copies = is_copy(s);
       access.reads = has(row.flags, Flag::ReadsMemory) && (!copies || number == 2);
       access.writes = has(row.flags, Flag::WritesMemory) && (!copies || number == 1);
       const auto matrices = std::ranges::count_if(

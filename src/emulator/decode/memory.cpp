@@ -4,6 +4,7 @@
 
 #include "emulator/decode/decoder.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/memory/tensor_maps.hpp"
 #include "emulator/memory/warpgroup.hpp"
 #include "emulator/state/support_table.hpp"
 #include "emulator/state/windows.hpp"
@@ -165,6 +166,7 @@ class MemoryDecoder {
     if (mnemonic == "mbarrier") return barrier();
     if (mnemonic == "cp") return copy();
     if (mnemonic == "wgmma") return warpgroup();
+    if (mnemonic == "tensormap") return tensor_map();
     if (instruction_.op >= ptx::Op::tex && instruction_.op <= ptx::Op::suq_opaque) {
       return texture();
     }
@@ -321,6 +323,13 @@ class MemoryDecoder {
         instruction_.get(ptx::Field::Space) != ptx::Modifier::global) {
       return plain(&run_proxy_fence);
     }
+    if (instruction_.op == ptx::Op::fence_proxy_tensormap_release) {
+      return plain(&run_release_maps);
+    }
+    if (instruction_.op == ptx::Op::fence_proxy_tensormap_acquire) {
+      take_address(parts_.addresses.at(0));
+      return plain(&run_acquire_map);
+    }
     // The emulator already orders what other fences between proxies, and of mbarrier.init in a
     // cluster, would order.
     if (instruction_.op != ptx::Op::fence && instruction_.op != ptx::Op::membar) return;
@@ -437,6 +446,50 @@ class MemoryDecoder {
     detail_.element_bytes = 16;
     detail_.reads = detail_.writes = true;
     decoder_.add(finish(&run_copy_tensor));
+  }
+
+  void tensor_map() {
+    take_address(parts_.addresses.at(0));
+    detail_.reads = detail_.writes = true;
+    TensorMapDetail map;
+    if (instruction_.op == ptx::Op::tensormap_cp_fenceproxy) {
+      map.from = operand(parts_.addresses.at(1));
+      detail_.kind = map;
+      return decoder_.add(finish(&run_copy_map));
+    }
+    map.field = instruction_.get(ptx::Field::TensorMapField);
+    if (!parts_.constants.empty()) {
+      map.ordinal = static_cast<std::uint32_t>(parts_.constants[0]);
+      map.value = parts_.constants[0];
+    }
+    if (instruction_.op == ptx::Op::tensormap_replace_mode) {
+      map.ordinal = 0;
+      refuse_mode(map.field, map.value);
+    }
+    detail_.sources = std::move(parts_.sources);
+    detail_.kind = map;
+    decoder_.add(finish(&run_replace_map));
+  }
+
+  /// Numbers of tensormap.replace for what the emulator does not have.
+  void refuse_mode(ptx::Modifier field, std::uint64_t value) {
+    if (field == ptx::Modifier::elemtype && value > 12) {
+      decoder_.refuse(
+          "packed elements of 4 and 6 bits are not supported by the emulator; use .elemtype 0, u8");
+    }
+    if (field == ptx::Modifier::interleave_layout && value != 0) {
+      decoder_.refuse(
+          "interleaved tensor maps are not supported by the emulator; use .interleave_layout 0");
+    }
+    if (field == ptx::Modifier::swizzle_mode && value > 3) {
+      decoder_.refuse(
+          "the 96-byte swizzle is not supported by the emulator; use .swizzle_mode 3, 128 bytes");
+    }
+    if (field == ptx::Modifier::swizzle_atomicity && value != 0) {
+      decoder_.refuse(
+          "swizzles with atoms of 32 and 64 bytes are not supported by the emulator; use "
+          ".swizzle_atomicity 0");
+    }
   }
 
   void store_async() {

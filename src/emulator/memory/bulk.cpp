@@ -10,6 +10,7 @@
 #include "emulator/memory/faults.hpp"
 #include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/memory/tensor_maps.hpp"
 #include "emulator/memory/warpgroup.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
@@ -429,6 +430,7 @@ void deliver_all(Cta& cta) {
 
 void report_unfinished(Cta& cta) {
   forget_matrices(cta);
+  forget_changed_maps(cta);
   if (cta.bulk == nullptr) return;
   BulkCopies& all = *cta.bulk;
   const auto report = [&](Cta& issuer, std::uint32_t statement, std::uint32_t warp,

@@ -10,6 +10,7 @@
 #include "emulator/memory/bulk.hpp"
 #include "emulator/memory/bulk_parts.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/memory/tensor_maps.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/tensor_map.hpp"
 #include "emulator/state/written_bits.hpp"
@@ -23,8 +24,6 @@ using ptx::Modifier;
 using ptx::Type;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-constexpr u64 kMapAlignment = 64;
 
 /// One copy that a lane issues.
 struct Issue {
@@ -88,7 +87,7 @@ std::optional<TensorMap> read_map(const Issue& issue, u64 address) {
     });
     return std::nullopt;
   }
-  if (address % kMapAlignment != 0) {
+  if (address % kTensorMapAlignment != 0) {
     issue.report(Rule::TensorMap, [&] {
       return FindingText{
           format_text("the tensor map at {} is not aligned to 64 bytes", hex(address)),
@@ -106,6 +105,12 @@ std::optional<TensorMap> read_map(const Issue& issue, u64 address) {
                       hex(address)),
           {"pass the CUtensorMap itself, not a pointer to it, and do not change its bytes"}};
     });
+  } else if (TensorMapFault wrong = map->fault(); wrong.found()) {
+    issue.report(Rule::TensorMap, [&] {
+      return FindingText{std::move(wrong.message),
+                         {"rule: " + wrong.rule, std::move(wrong.remedy)}};
+    });
+    map.reset();
   } else if (map->rank != issue.tensor().dimensions) {
     issue.report(Rule::TensorMap, [&] {
       return FindingText{
@@ -115,6 +120,8 @@ std::optional<TensorMap> read_map(const Issue& issue, u64 address) {
                        count_text(map->rank, "coordinate"))}};
     });
     map.reset();
+  } else {
+    check_map_fences(issue.context, issue.step, issue.lane, address);
   }
   return map;
 }

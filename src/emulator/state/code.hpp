@@ -156,6 +156,14 @@ struct TensorDetail {
   Slot ranks;  ///< the multicast mask of a load; absent: one block
 };
 
+/// tensormap.replace, whose new value is `sources[0]` or a constant; tensormap.cp_fenceproxy.
+struct TensorMapDetail {
+  ptx::Modifier field = ptx::Modifier::none;
+  std::uint32_t ordinal = 0;
+  std::uint64_t value = 0;  ///< without sources
+  AddressOperand from;      ///< tensormap.cp_fenceproxy: shared memory
+};
+
 /// Texture and surface rows. MemoryDetail::address is the handle; `sources` the coordinates, with
 /// the layer first; `data` the results (a fifth is the predicate of residency) or stored values.
 struct TextureDetail {
@@ -211,7 +219,8 @@ struct MemoryDetail {
     std::uint32_t used = 0;  ///< bytes that `.pragma "used_bytes_mask"` names; 0: all
   } required;
   std::variant<std::monostate, AtomicDetail, MatrixDetail, AsyncCopyDetail, BulkDetail,
-               WaitGroupDetail, MbarrierDetail, WarpgroupDetail, TensorDetail, TextureDetail>
+               WaitGroupDetail, MbarrierDetail, WarpgroupDetail, TensorDetail, TensorMapDetail,
+               TextureDetail>
       kind;
 
   template <class Kind>

@@ -18,6 +18,7 @@ class AsyncCopies;        // memory/async.hpp
 class Observation;        // machine/observe.hpp
 struct BulkCopies;        // memory/bulk_queue.hpp
 class WarpgroupMatrices;  // memory/warpgroup.hpp
+class ChangedMaps;        // memory/tensor_maps.hpp
 class Races;              // race/race.hpp
 class Reporter;           // report/report.hpp
 struct Cta;
@@ -160,6 +161,7 @@ struct Cta {
   std::shared_ptr<AsyncCopies> async;  ///< made by the first cp.async
   std::shared_ptr<BulkCopies> bulk;    ///< made by the first cp.async.bulk
   std::shared_ptr<WarpgroupMatrices> matrices;  ///< made by the first wgmma
+  std::shared_ptr<ChangedMaps> changed_maps;    ///< made by the first change of a tensor map
   std::uint64_t schedule_round = 0;             ///< in which each warp of the block runs once
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it

@@ -73,9 +73,7 @@ constexpr Range kRanges[] = {
     {Op::fence, Op::fence, Execution::Barrier},
     {Op::fence_sync_restrict_acquire, Op::fence_sync_restrict_release, Execution::Refused,
      kRestrictedFences},
-    {Op::fence_mbarrier_init, Op::fence_proxy, Execution::Barrier},
-    // Tensor maps are read when a copy is issued.
-    {Op::fence_proxy_tensormap_release, Op::fence_proxy_tensormap_acquire, Execution::NoEffect},
+    {Op::fence_mbarrier_init, Op::fence_proxy_tensormap_acquire, Execution::Barrier},
     {Op::fence_proxy_async_acquire, Op::fence_proxy_async_release, Execution::Refused,
      kRestrictedFences},
     {Op::membar, Op::membar_proxy, Execution::Barrier},
@@ -100,6 +98,7 @@ constexpr Range kRanges[] = {
     {Op::cp_async_bulk_tensor_store_im2col, Op::cp_async_bulk_tensor_store_im2col,
      Execution::Refused, kIm2col},
     {Op::cp_reduce_async_bulk_tensor, Op::cp_async_bulk_prefetch_tensor, Execution::Async},
+    {Op::tensormap_replace_address, Op::tensormap_cp_fenceproxy, Execution::Memory},
     {Op::clusterlaunchcontrol_try_cancel, Op::clusterlaunchcontrol_first_ctaid_dimension,
      Execution::Refused, kClusterLaunch},
     // ops_matrix.def

@@ -68,8 +68,10 @@ std::optional<MemoryUse> memory_use(const Function& function, std::uint32_t stat
   const analysis::MemoryOrder order = analysis::memory_order(s);
   const bool accesses = order.touches_memory() && row.mnemonic != "mbarrier" &&
                         !has(row.flags, Flag::Call | Flag::Asynchronous | Flag::Barrier);
+  // It reads shared and writes global memory.
+  const bool both = s.op == Op::tensormap_cp_fenceproxy;
   use.opaque =
-      reads_clock(function, s) ||
+      both || reads_clock(function, s) ||
       (accesses ? order.order == Modifier::volatile_ || order.order == Modifier::mmio
                 : order.touches_memory() || order.is_fence() || has(row.flags, Flag::Volatile));
   if (use.opaque) return use;

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/hopper_test.cpp - tensor copies and wgmma as nvcc compiles them
+// tests/emulator/cuda/hopper_test.cpp - tensor copies, tensor maps and wgmma of nvcc
 #include "cuda_case.hpp"
 #include "emulator/state/tensor_map.hpp"
 #include "numbers.hpp"
@@ -48,5 +48,39 @@ TEST_CASE("cuda: matrix product of tensor copies and wgmma in a ring of stages")
       }
     }
     run.check_equal(out, expected);
+  });
+}
+
+TEST_CASE("cuda: one tensor map that is changed for each of several tensors") {
+  run_case({"tensor_maps.cu", 90, true}, [](CudaRun& run) {
+    const std::vector<int> rows = {5, 16, 40, 1, 33, 17, 2};
+    std::vector<int> starts = {0};
+    std::vector<std::uint64_t> tensors;
+    std::vector<float> expected;
+    for (const int count : rows) {
+      const auto values = run.dice.integers<float>(static_cast<std::size_t>(count) * 32, -9, 9);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i % 32 == 0) expected.push_back(0);
+        expected.back() += values[i];
+      }
+      tensors.push_back(run.input(values).address);
+      starts.push_back(starts.back() + count);
+    }
+    emulator::TensorMap map;
+    map.type = ptx::Type::f32;
+    map.rank = 2;
+    map.address = tensors[0];
+    map.dims = {32, 1};
+    map.strides[0] = 4;
+    map.strides[1] = 128;
+    map.box = {32, 16};
+    map.steps = {1, 1};
+    Map first;
+    map.pack(std::span<std::byte, emulator::kTensorMapBytes>(first.bytes));
+    const unsigned blocks = 3;
+    const auto sums = run.output<float>(expected.size());
+    run.launch("row_sums", {blocks}, {64}, first, run.output<Map>(blocks), run.input(tensors),
+               run.input(starts), static_cast<int>(rows.size()), sums);
+    run.check_equal(sums, expected);
   });
 }
