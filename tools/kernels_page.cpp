@@ -81,8 +81,8 @@ std::string page() {
   return out.str();
 }
 
-/// The kernels' C++ types, in the catalog's order: both are kernels.def's. Their descriptions are not
-/// named here, for each is instantiated where it is.
+/// The kernels' C++ types, in the catalog's order: both are kernels.def's. Their descriptions are
+/// not named here, for each is instantiated where it is.
 constexpr std::string_view kTypes[] = {
 #define PTXGEN_KERNEL(type) #type,
 #include "ptxgen/kernels/kernels.def"

@@ -40,8 +40,8 @@ using cudaLaunchAttribute = CUlaunchAttribute;
 using cudaHostFn_t = CUhostFn;
 using cudaTextureObject_t = unsigned long long;
 using cudaSurfaceObject_t = unsigned long long;
-/// CUDA 12 has it without `reserved`: of the caller's only the first `kResourceViewBytes12` bytes may
-/// be read.
+/// CUDA 12 has it without `reserved`: of the caller's only the first `kResourceViewBytes12` bytes
+/// may be read.
 using cudaResourceViewDesc = CUDA_RESOURCE_VIEW_DESC;
 inline constexpr std::size_t kResourceViewBytes12 = offsetof(cudaResourceViewDesc, reserved);
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user);
