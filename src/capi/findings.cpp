@@ -80,7 +80,7 @@ ptxgen_counters to_c(const LaunchTotals& totals) noexcept {
 }
 
 /// Adapter from FindingSink to a C callback.
-struct Receiver {
+struct FindingReceiver {
   ptxgen_finding_callback callback;
   void* user;
 };
@@ -135,13 +135,13 @@ ptxgen_status ptxgen_device_on_finding(ptxgen_device* device, ptxgen_finding_cal
     const Device& of = need(device, "device").runtime->device;
     if (callback == nullptr) return of.on_finding({});
     FindingSink sink;
-    sink.user = new Receiver{callback, user};
+    sink.user = new FindingReceiver{callback, user};
     sink.found = [](void* receiver, const LaunchFinding& finding) {
-      const auto& to = *static_cast<const Receiver*>(receiver);
+      const auto& to = *static_cast<const FindingReceiver*>(receiver);
       const ptxgen_finding seen = to_c(finding);
       to.callback(to.user, &seen);
     };
-    sink.release = [](void* receiver) noexcept { delete static_cast<Receiver*>(receiver); };
+    sink.release = [](void* receiver) noexcept { delete static_cast<FindingReceiver*>(receiver); };
     of.on_finding(sink);
   });
 }

@@ -75,7 +75,7 @@ void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
   write_text(out.kernel, from.kernel);
   write_text(out.implementation, from.implementation);
   write_text(out.reason, from.reason);
-  out.geometry = to_c(from.geometry);
+  out.geometry = capi::to_c(from.geometry);
   out.launches = from.launches;
   out.cached = from.cached ? 1 : 0;
   out.launch = from.launch;

@@ -70,6 +70,7 @@ if options.kind != options.build_kind:
         "-DPTXGEN_ARCHIVE=" + (str(archive) if from_objects else ""),
         # The kind that was built here already has the stand-ins.
         "-DPTXGEN_BUILD_STANDIN=" + ("OFF" if from_objects else "ON"),
+        "-DPTXGEN_UNITY=" + ("ON" if from_objects else "OFF"),
         "-DPTXGEN_BUILD_TESTS=OFF", "-DPTXGEN_BUILD_EXAMPLES=OFF", "-DPTXGEN_BUILD_CLI=OFF")
     run(options.cmake, "--build", built, "--parallel", "2")
 
