@@ -1,8 +1,8 @@
 # cmake/PtxgenCold.cmake - what tests spend little time in, compiled with less optimisation
 #
 # With sanitizers, optimising code costs four times as much as compiling it, and more for code that
-# builds kernels (calls inlined into calls): -O0. Without, -Og takes a fifth less time than -O1 and -O0
-# hardly less, since it leaves more code to print. Tests run hardly slower: the emulator, the analyses
+# builds kernels (calls inlined into calls): -O0. Without, -Og takes a fifth less time than -O1 with
+# g++, and -O0 hardly less than -O1. Tests run hardly slower: the emulator, the analyses
 # and the gates, which they do spend their time in, stay optimised.
 set(PTXGEN_COLD_OPTIMIZATION "" CACHE STRING "Optimisation of code that is seldom hot, such as -O0")
 

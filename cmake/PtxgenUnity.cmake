@@ -5,7 +5,7 @@
 # a folder. Files whose names are not, such as twins for two layouts, are compiled alone.
 option(PTXGEN_UNITY "Compile several sources of a folder as one" OFF)
 
-# A tenth of g++'s time would go into collecting garbage; a unit needs 0.6 GB without.
+# A tenth of g++'s time would go into collecting garbage; a unit needs up to 0.9 GB without.
 if(PTXGEN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-heapsize=1048576)
 endif()

@@ -35,8 +35,8 @@ inline SubprocessResult with_input(const std::string& file, const std::string& a
 struct Place {
   TemporaryDirectory folder;
   [[nodiscard]] std::string file(std::string_view name) const { return folder.file(name); }
-  /// Returns the path.
-  std::string with(std::string_view name, std::string_view content) const {  // NOLINT
+  /// Writes a file and returns its path.
+  std::string with(std::string_view name, std::string_view content) const {
     write_file(file(name), content);
     return file(name);
   }

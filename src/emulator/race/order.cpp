@@ -323,7 +323,7 @@ ThreadOrder::News ThreadOrder::news_of(const Release& release, const Release* en
   return news;
 }
 
-void ThreadOrder::tell(Group& group, const News& news) const {
+void ThreadOrder::add_news(Group& group, const News& news) const {
   group.known.join(news.own, lanes_);
   if (news.foreign) group.foreign = join(group.foreign, ForeignPointer(news.foreign));
 }
@@ -341,7 +341,7 @@ void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& 
   part(warp, lanes);
   const News news = news_of(release, nullptr, reaches);
   for (Group& at : warps_[warp].groups) {
-    if ((at.mask & lanes) != 0) tell(at, news);
+    if ((at.mask & lanes) != 0) add_news(at, news);
   }
   merge(warp);
 }
@@ -358,7 +358,7 @@ void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const ReleasePo
   for (Group& at : warps_[warp].groups) {
     if (has_learned(at)) continue;
     const News news = news_of(*release, at.scope == scope ? at.learned.get() : nullptr, reaches);
-    tell(at, news);
+    add_news(at, news);
     at.learned = news.complete ? release : nullptr;
     at.scope = scope;
   }

@@ -205,10 +205,10 @@ class ThreadOrder {
   /// Splits groups at the boundary of `lanes`.
   void part(std::uint32_t warp, std::uint32_t lanes);
   void merge(std::uint32_t warp);
-  /// Of the releases before `end`.
+  /// Of `release` and those before it, as far as `end`, which is not included.
   [[nodiscard]] News news_of(const Release& release, const Release* end,
                              const Reaches& reaches) const;
-  void tell(Group& group, const News& news) const;
+  void add_news(Group& group, const News& news) const;
   void complete_for_all(Barrier& barrier);
 
   std::uint32_t number_;

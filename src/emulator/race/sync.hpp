@@ -66,6 +66,7 @@ class SyncObjects {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 
  private:
+  /// Which releases synchronise with an acquire by `lanes`; only while `party` exists.
   [[nodiscard]] ThreadOrder::Reaches reaches_lanes(const Party& party, std::uint32_t lanes,
                                                    ptx::Modifier scope,
                                                    std::uint32_t statement) const;
