@@ -85,7 +85,7 @@ std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
   const std::uint64_t gone = needs.static_shared + reserved_shared(gpu);
   const std::uint64_t max =
       gpu.shared_per_block - std::min<std::uint64_t>(gpu.shared_per_block, needs.static_shared);
-  return std::min(each - std::min(each, gone), max);
+  return std::min({each - std::min(each, gone), max, needs.max_dynamic_shared});
 }
 
 }  // namespace ptxgen::inline v0::ptx

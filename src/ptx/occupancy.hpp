@@ -40,8 +40,8 @@ struct BlockNeeds {
 [[nodiscard]] std::uint32_t max_registers(const Gpu& gpu, const Function& function) noexcept;
 
 /// The most dynamic shared memory with which `blocks` such blocks are on one multiprocessor
-/// together, in bytes; 0 if none is left. `needs.dynamic_shared` and the opted-in limit are not
-/// looked at.
+/// together, in bytes, at most `needs.max_dynamic_shared`; 0 if none is left.
+/// `needs.dynamic_shared` is not looked at.
 [[nodiscard]] std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
                                                      std::uint32_t blocks) noexcept;
 

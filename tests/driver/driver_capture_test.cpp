@@ -114,6 +114,27 @@ TEST_CASE("events draw other streams into a capture, and join them") {
   PTXGEN_OK(driver.graph_destroy(graph));
 }
 
+TEST_CASE("a stream may be destroyed in a capture once others wait for its work") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  const CUstream origin = fixture.make_stream();
+  const CUstream side = fixture.make_stream();
+  const CUevent event = fixture.make_event();
+  const CUdeviceptr a = fixture.allocate(4);
+  PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  PTXGEN_OK(driver.event_record(event, origin));
+  PTXGEN_OK(driver.stream_wait_event(side, event, 0));
+  PTXGEN_OK(driver.memset_d8_async(a, 5, 4, side));
+  PTXGEN_OK(driver.event_record(event, side));
+  PTXGEN_OK(driver.stream_wait_event(origin, event, 0));
+  PTXGEN_OK(driver.stream_destroy(side));
+  CHECK(status_of(fixture, origin) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  CUgraph graph = nullptr;
+  PTXGEN_OK(driver.stream_end_capture(origin, &graph));
+  CHECK(nodes_in(fixture, graph) == 1);
+  PTXGEN_OK(driver.graph_destroy(graph));
+}
+
 TEST_CASE("captures that do not hang together are refused") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;
@@ -201,6 +222,15 @@ TEST_CASE("captures that do not hang together are refused") {
     PTXGEN_OK(driver.stream_wait_event(side, event, 0));
     PTXGEN_OK(driver.stream_destroy(origin));
     CHECK(status_of(fixture, side) == CU_STREAM_CAPTURE_STATUS_NONE);
+    PTXGEN_OK(driver.mem_free(a));
+  }
+  SECTION("a stream is destroyed whose work nothing waits for") {
+    PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    PTXGEN_OK(driver.event_record(event, origin));
+    PTXGEN_OK(driver.stream_wait_event(side, event, 0));
+    PTXGEN_OK(driver.memset_d8_async(a, 1, 4, side));
+    PTXGEN_OK(driver.stream_destroy(side));
+    end_invalid(fixture, origin);
     PTXGEN_OK(driver.mem_free(a));
   }
   SECTION("its context is destroyed") {

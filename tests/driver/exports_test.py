@@ -97,16 +97,21 @@ for major in ("12", "13"):
         failed.append(f"{version} needs {sorted(strange)}")
     if "libcuda.so.1" not in needed_of_runtime:
         failed.append(f"{version} does not need libcuda.so.1")
-# What LD_PRELOAD brings into every process needs libc and libm alone and hides no symbol of them.
-preload = Path(options.standin) / "libptxgen_static_cudart.so"
-dynamic = tool("readelf", "-d", preload)
-if "INITFIRST" not in dynamic:
-    failed.append(f"{preload.name} does not start before other libraries:\n{dynamic}")
-if strange := {name for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic)
-               if not re.fullmatch(r"lib(c|m|dl)\.so\.\d+|ld-linux.*", name)}:
-    failed.append(f"{preload.name} needs {sorted(strange)}")
-if shown := tool("nm", "-D", "--defined-only", preload):
-    failed.append(f"{preload.name} exports\n{shown[:2000]}")
+# What LD_PRELOAD and LD_AUDIT bring into every process needs libc and libm alone and hides no symbol of
+# them.
+for name, exported in (("libptxgen_static_cudart.so", set()),
+                       ("libptxgen_nvrtc_ptx.so", {"la_objopen", "la_symbind64", "la_version"})):
+    path = Path(options.standin) / name
+    dynamic = tool("readelf", "-d", path)
+    if not exported and "INITFIRST" not in dynamic:
+        failed.append(f"{name} does not start before other libraries:\n{dynamic}")
+    if strange := {needed for needed in re.findall(r"NEEDED.*\[(.*)\]", dynamic)
+                   if not re.fullmatch(r"lib(c|m|dl)\.so\.\d+|ld-linux.*", needed)}:
+        failed.append(f"{name} needs {sorted(strange)}")
+    shown = {line.split()[-1].split("@")[0]
+             for line in tool("nm", "-D", "--defined-only", path).splitlines()}
+    if shown != exported:
+        failed.append(f"{name} exports {sorted(shown)[:40]}, expected {sorted(exported)}")
 for line in failed:
     print("FAILED: " + line)
 print(f"{len(symbols)} symbols, needs {sorted(needed)}")

@@ -268,6 +268,11 @@ TEST_CASE("launch: occupancy through the table") {
   std::size_t bytes = 0;
   REQUIRE(f.gpu.api.occupancy_available_dynamic_shared_per_block(&bytes, f.shared, 2, 128) ==
           CUDA_SUCCESS);
+  CHECK(bytes == 48152);  // 49152 - 1000, which launches are limited to
+  REQUIRE(f.gpu.api.func_set_attribute(f.shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                       200000) == CUDA_SUCCESS);
+  REQUIRE(f.gpu.api.occupancy_available_dynamic_shared_per_block(&bytes, f.shared, 2, 128) ==
+          CUDA_SUCCESS);
   CHECK(bytes == 114712);  // 116736 - 1024 - 1000
   CHECK(f.gpu.api.occupancy_available_dynamic_shared_per_block(&bytes, f.shared, 33, 32) ==
         CUDA_ERROR_INVALID_VALUE);

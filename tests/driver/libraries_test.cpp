@@ -87,6 +87,10 @@ TEST_CASE("libraries: a kernel is launched as a function") {
   CHECK(offset == 8);
   CHECK(bytes == 4);
   CHECK(api.kernel_get_param_info(kernel, 2, &offset, &bytes) == CUDA_ERROR_INVALID_VALUE);
+  CUcontext context = nullptr;
+  CHECK(api.ctx_pop_current(&context) == CUDA_SUCCESS);
+  CHECK(api.kernel_get_param_info(kernel, 1, &offset, &bytes) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(api.ctx_push_current(context) == CUDA_SUCCESS);
   int blocks = 0;
   CHECK(api.occupancy_max_active_blocks_per_multiprocessor(&blocks, as_function(kernel), 128, 0) ==
         CUDA_SUCCESS);

@@ -28,6 +28,7 @@ std::uint64_t available(std::string_view gpu, std::uint32_t count, std::uint64_t
   BlockNeeds needs;
   needs.threads = 32;
   needs.static_shared = static_shared;
+  needs.max_dynamic_shared = 232448;
   return available_dynamic_shared(*ptx::find_gpu(gpu), needs, count);
 }
 

@@ -91,17 +91,31 @@ std::shared_ptr<CUgraphNode_st> add_node(const std::shared_ptr<CUstream_st>& str
   return node;
 }
 
-/// Whether every node comes before the end of the origin stream.
-bool is_joined(const Capture& capture) {
-  std::set<CUgraphNode> before;
-  std::vector<CUgraphNode> open = capture.branches.at(capture.origin.get()).tail;
+/// `open`, and every node that comes before one of them.
+std::set<CUgraphNode> with_all_before(std::vector<CUgraphNode> open) {
+  std::set<CUgraphNode> result;
   while (!open.empty()) {
     const CUgraphNode node = open.back();
     open.pop_back();
-    if (!before.insert(node).second) continue;
+    if (!result.insert(node).second) continue;
     for (const CUgraphNode_st::Edge& edge : node->edges) open.push_back(edge.from);
   }
-  return before.size() == capture.graph->nodes.size();
+  return result;
+}
+
+/// Whether every node comes before the end of the origin stream.
+bool is_joined(const Capture& capture) {
+  return with_all_before(capture.branches.at(capture.origin.get()).tail).size() ==
+         capture.graph->nodes.size();
+}
+
+/// Every node that comes before the end of a stream which takes part.
+std::set<CUgraphNode> before_tails(const Capture& capture) {
+  std::vector<CUgraphNode> tails;
+  for (const auto& [stream, branch] : capture.branches) {
+    tails.insert(tails.end(), branch.tail.begin(), branch.tail.end());
+  }
+  return with_all_before(std::move(tails));
 }
 
 /// The stream that a capture call names, in a context without a fault. Takes no lock of captures.
@@ -345,9 +359,17 @@ void abandon_capture(const std::shared_ptr<CUstream_st>& stream) {
   const std::lock_guard lock(graphs_mutex());
   const std::shared_ptr<Capture> capture = stream->capture;
   if (!capture) return;
-  capture->invalid = true;
-  if (capture->origin == stream) return drop(capture);  // no thread can end it
-  capture->branches.erase(stream.get());
+  if (capture->origin == stream) {  // no thread can end it
+    capture->invalid = true;
+    return drop(capture);
+  }
+  // Work that another stream waits for is not lost with its stream.
+  const auto own = capture->branches.extract(stream.get());
+  const std::set<CUgraphNode> kept = before_tails(*capture);
+  capture->invalid =
+      capture->invalid || !std::ranges::all_of(own.mapped().tail, [&](const CUgraphNode node) {
+        return kept.contains(node);
+      });
   let_go(*stream);
 }
 

@@ -379,6 +379,9 @@ CUresult kernel_get_name(const char** name, CUkernel handle) {
 CUresult kernel_get_param_info(CUkernel handle, std::size_t param_index, std::size_t* param_offset,
                                std::size_t* param_size) {
   return with_kernel(handle, [&](const CUkern_st& kernel) {
+    // NVIDIA's driver fails here without a current context: cuda.core's tests expect it.
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
     if (param_offset == nullptr || param_index >= kernel.parameters.size()) {
       return CUDA_ERROR_INVALID_VALUE;
     }

@@ -9,6 +9,7 @@ part `python`   stranger.py, which needs no toolkit
 part `record`   stranger.py recorded by our libcuda and by the one in front of it, and replayed
 part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
 part `static`   static_runtime.c, whose calls libptxgen_static_cudart.so leads to our runtime
+part `nvrtc`    nvrtc.c, whose cubins libptxgen_nvrtc_ptx.so makes PTX
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
 part `strict`   strict.py with and without PTXGEN_STRICT
 
@@ -24,7 +25,7 @@ from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("part", choices=["c", "threads", "images", "python", "record", "runtime",
-                                         "static", "settings", "strict"])
+                                         "static", "nvrtc", "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
 parser.add_argument("--shim", help="the folder of the libcuda.so.1 that records, for part record")
@@ -256,6 +257,38 @@ def part_static():
     check(done.stdout.endswith("passed\n"), "runtime.py does not finish")
 
 
+def part_nvrtc():
+    def library(name, folder):
+        path = work / folder / name
+        path.parent.mkdir(exist_ok=True)
+        run(c_compiler(), "-shared", "-fPIC", "-DLIBRARY", f"-Wl,-soname,{name}",
+            here / "nvrtc.c", "-o", path)
+        return path
+
+    linked = library("libnvrtc.so.13", "linked")
+    opened = library("libnvrtc.so.12", "opened"), library("libnvrtc-copy.so", "opened")
+    for binding in ("now", "lazy"):
+        program = work / f"nvrtc_{binding}"
+        run(c_compiler(), "-fplt", here / "nvrtc.c", linked, f"-Wl,-z,{binding}",
+            f"-Wl,-rpath,{linked.parent.resolve()}", "-ldl", "-o", program)
+        without = on_standin(program, *opened)
+        check(without.stdout.splitlines() == ["linked: 64 bytes, ELF, 209",
+                                              "libnvrtc.so.12: 64 bytes, ELF, 209",
+                                              "libnvrtc-copy.so: 64 bytes, ELF, 209"],
+              f"{program.name} prints\n{without.stdout}")
+        check("LD_AUDIT=.../ptxgen/libptxgen_nvrtc_ptx.so" in without.stderr,
+              f"the log does not say how to get PTX:\n{without.stderr}")
+        done = on_standin(program, *opened, LD_AUDIT=str(standin / "libptxgen_nvrtc_ptx.so"))
+        print(done.stdout, end="")
+        check(done.stdout.splitlines() == ["linked: 74 bytes, .version, 0",
+                                           "libnvrtc.so.12: 74 bytes, .version, 0",
+                                           "libnvrtc-copy.so: 64 bytes, ELF, 209"],
+              f"{program.name} prints\n{done.stdout}\n{done.stderr}")
+    # A process without NVRTC.
+    done = on_standin("/bin/echo", "quiet", LD_AUDIT=str(standin / "libptxgen_nvrtc_ptx.so"))
+    check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
+
+
 SMALL = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -309,5 +342,5 @@ def part_strict():
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
- "record": part_record, "runtime": part_runtime, "static": part_static,
+ "record": part_record, "runtime": part_runtime, "static": part_static, "nvrtc": part_nvrtc,
  "settings": part_settings, "strict": part_strict}[options.part]()

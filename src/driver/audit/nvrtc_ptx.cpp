@@ -1,0 +1,89 @@
+// src/driver/audit/nvrtc_ptx.cpp - NVRTC's cubins become PTX, for LD_AUDIT
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+/// An auditing library of the loader (LD_AUDIT, `man 7 rtld-audit`). A program that asks NVRTC for
+/// a cubin gets machine code, which no emulated GPU runs. With this library the two functions of a
+/// cubin are those of the PTX that NVRTC made on the way to it, in whatever libnvrtc the program
+/// links with or opens: the signatures are the same (nvrtc.h), and the driver takes PTX wherever it
+/// takes a cubin.
+///
+/// It is loaded into every process of a command and needs nothing but libc.
+namespace {
+
+constexpr std::string_view kCubin = "nvrtcGetCUBIN";
+constexpr std::string_view kCubinSize = "nvrtcGetCUBINSize";
+
+bool is_nvrtc(std::string_view path) {
+  constexpr std::string_view kName = "libnvrtc.so";
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  return path.substr(0, kName.size()) == kName;
+}
+
+/// The function that stands for `symbol`; null if the symbol keeps its own.
+const char* instead_of(std::string_view symbol) {
+  if (symbol == kCubin) return "nvrtcGetPTX";
+  return symbol == kCubinSize ? "nvrtcGetPTXSize" : nullptr;
+}
+
+/// The address of a table that an object's dynamic section names; null without one.
+template <class Entry>
+const Entry* table_of(const link_map& map, Elf64_Sxword tag) {
+  for (const Elf64_Dyn* row = map.l_ld; row->d_tag != DT_NULL; ++row) {
+    if (row->d_tag == tag) return reinterpret_cast<const Entry*>(row->d_un.d_ptr);
+  }
+  return nullptr;
+}
+
+/// The address of a function of an object; 0 if it has none of that name. Found in its table
+/// (DT_GNU_HASH), as dlsym cannot be called while the program is being bound.
+std::uintptr_t function_of(const link_map& map, std::string_view name) {
+  const auto* symbols = table_of<Elf64_Sym>(map, DT_SYMTAB);
+  const auto* names = table_of<char>(map, DT_STRTAB);
+  const auto* header = table_of<std::uint32_t>(map, DT_GNU_HASH);
+  if (symbols == nullptr || names == nullptr || header == nullptr) return 0;
+  std::uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
+  const std::uint32_t bucket_count = header[0];
+  const std::uint32_t first = header[1];
+  const std::uint32_t* buckets = header + 4 + std::size_t{2} * header[2];  // after the filter
+  std::uint32_t index = bucket_count != 0 ? buckets[hash % bucket_count] : 0;
+  if (index < first) return 0;
+  for (const std::uint32_t* chain = buckets + bucket_count;; ++index) {
+    const std::uint32_t of_symbol = chain[index - first];
+    if ((of_symbol | 1) == (hash | 1) && names + symbols[index].st_name == name) {
+      return map.l_addr + symbols[index].st_value;
+    }
+    if ((of_symbol & 1) != 0) return 0;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
+
+/// The cookie is the library's map if it is an NVRTC, else 0.
+unsigned la_objopen(link_map* map, Lmid_t, std::uintptr_t* cookie) {
+  const bool nvrtc = is_nvrtc(map->l_name);
+  *cookie = nvrtc ? reinterpret_cast<std::uintptr_t>(map) : 0;
+  return nvrtc ? LA_FLG_BINDFROM | LA_FLG_BINDTO : LA_FLG_BINDFROM;
+}
+
+/// Called for functions that are called by name, and for what dlsym finds, also outside NVRTC.
+std::uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, std::uintptr_t*, std::uintptr_t* definer,
+                            unsigned*, const char* name) {
+  const std::uintptr_t own = symbol->st_value;
+  const char* instead = *definer != 0 ? instead_of(name) : nullptr;
+  if (instead == nullptr) return own;
+  const std::uintptr_t found = function_of(*reinterpret_cast<const link_map*>(*definer), instead);
+  return found != 0 ? found : own;
+}
+
+}  // extern "C"
