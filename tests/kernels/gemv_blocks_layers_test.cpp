@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/kernels/quantization/repacked_rows.hpp"
+#include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
+#include "support/format.hpp"
 #include "support/harness.hpp"
 
 namespace ptxgen::test {
@@ -64,12 +67,13 @@ std::string_view largest_term(const GemvPrediction& prediction) {
       ->second;
 }
 
-// Of the read rate. On an H200 48 MB take 10.3 us, so the boundary of 0.6 us and the 4.3 % that
-// readers lose against the plainest one leave 89 %.
-double min_share(std::string_view gpu, ElementType weights, bool repacked) {
-  if (weights == ElementType::q4_k) return 0.85;
-  if (gpu != "h200" || weights != ElementType::q6_k) return 0.90;
-  return repacked ? 0.885 : 0.89;
+/// Of the read rate, for layers of at least `kLarge` weights.
+constexpr double goal(ElementType weights) { return weights == ElementType::q4_k ? 0.85 : 0.90; }
+
+/// What a plan takes that loses nothing of its own, in microseconds: the boundary, a first load
+/// that misses the L2, and the bytes at the rate of GEMVs.
+double floor_us(const GemvTerms& terms, const GpuRates& rates) {
+  return terms.boundary + (rates.latency_ns - rates.hit_ns) * 1e-3 + terms.dram;
 }
 
 double bytes_in_flight_needed(const GpuRates& rates, std::uint32_t sms) {
@@ -194,6 +198,7 @@ constexpr Predicted kPredicted[] = {{ElementType::q4_k, false},
 }  // namespace
 
 TEST_CASE("first choices for weights in blocks: predicted shares of the read rate") {
+  std::set<std::string> out_of_reach;  // where no plan can reach the goal
   for (const std::string_view name : kGpus) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     const bool hbm = gpu.dram == ptx::Dram::HBM;
@@ -221,14 +226,12 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
               prediction.chained_us, 100 * share, prediction.bytes_in_flight_per_sm / 1024,
               std::string(largest_term(prediction)).c_str());
           if (layer.weights() < kLarge) continue;
-          CHECK(share >= min_share(name, weights, repacked));
-          // What is left of the read rate, where a matrix is not tiny: DRAM and the boundary.
-          if (layer.k >= 4096) {
-            CHECK(prediction.chained_us <=
-                  1.025 * (prediction.terms.dram + prediction.terms.boundary));
-          }
-          CHECK(share * rates.read_gb_per_s / copy_rate >=
-                (weights == ElementType::q4_k ? 0.85 : 0.90));
+          const double minimum = floor_us(prediction.terms, rates);
+          const bool possible = roofline / minimum >= goal(weights);
+          if (!possible) out_of_reach.insert(format_text("{} {}", name, to_string(weights)));
+          CHECK((share >= goal(weights) || !possible));
+          if (layer.k >= 4096) CHECK(prediction.chained_us <= 1.01 * minimum);
+          CHECK(share * rates.read_gb_per_s / copy_rate >= goal(weights));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.
           // Short repacked rows have just what is needed: with more, fewer lanes have work.
           const double needed = bytes_in_flight_needed(rates, gpu.sms);
@@ -238,6 +241,9 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
       }
     }
   }
+  // 48 MB in 10.3 us at the read rate: 0.6 us of a boundary, 0.14 us of a first load and the 4.3 %
+  // that GEMVs lose leave 89.5 %.
+  CHECK(out_of_reach == std::set<std::string>{"h200 q6_k"});
 }
 
 TEST_CASE("weights in blocks assemble within 128 registers, without spills, on any target") {

@@ -85,14 +85,13 @@ void sort(std::vector<Ranked>& list, const GemvProblem& problem, const ptx::Gpu&
 std::string reason(const Ranked& ranked, const ptx::Gpu& gpu, const GpuRates& rates) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& prediction = ranked.forecast.prediction;
-  const double stream_us = ranked.forecast.stream_us;
   const double slow = ranked.forecast.even_us - prediction.terms.dram;
-  const double tail = stream_us - ranked.forecast.even_us;
+  const double tail = ranked.forecast.stream_us - ranked.forecast.even_us;
   const double needed = gemv::bytes_in_flight_needed(gpu, rates);
   const std::string flight =
       format_text("{:.1f} KiB in flight", prediction.bytes_in_flight_per_sm / 1024);
-  const std::string share =
-      format_text("{:.0f} % of the read rate", 100 * prediction.terms.dram / stream_us);
+  const std::string share = format_text("{:.0f} % of the read rate",
+                                        100 * prediction.bandwidth_gb_per_s / rates.read_gb_per_s);
   if (prediction.terms.reduction > std::max(slow, tail)) {
     return format_text("{} of {} are added at the end, {:.1f} us; {} on each SM reach {}",
                        count_text(prediction.parts, "partial sum"),
@@ -115,8 +114,8 @@ std::string reason(const Ranked& ranked, const ptx::Gpu& gpu, const GpuRates& ra
         "{} are {:.1f} waves, each starts with nothing in flight; {} on each SM reach {}",
         count_text(plan.blocks, "block"), prediction.waves, flight, share);
   }
-  return format_text("{} on each SM reach {}, SMs idle {:.1f} % of the time", flight, share,
-                     100 * prediction.tail_loss);
+  return format_text("{} on each SM reach {}; SMs idle {:.1f} % of the time, which costs {:.2f} us",
+                     flight, share, 100 * prediction.tail_loss, tail);
 }
 
 // The best valid plans of a sorted list, with exact divisions; the best two of every path are input

@@ -56,7 +56,7 @@ struct GemvCandidate {
 
 [[nodiscard]] GemvPrediction predict(const GemvPlan& plan, const ptx::Gpu& gpu);
 
-/// Candidates, best first: by chained time to 0.4 %, then by the chained time if loads took twice
+/// Candidates, best first: by chained time to 0.1 %, then by the chained time if loads took twice
 /// as long and SMs had equal shares of DRAM, then by resources. Plans that equal shares would make
 /// 10 % slower than another come last. At least one. Deterministic. Throws what `check` throws.
 [[nodiscard]] std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem,
