@@ -79,28 +79,38 @@ def symbols_of_runtime(major):
     return found
 
 
-for major in ("12", "13"):
-    runtime = Path(options.standin) / f"libcudart.so.{major}"
-    version = f"libcudart.so.{major}"
-    found = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", runtime).splitlines()}
-    wanted = {f"{symbol}@@{version}" for symbol in symbols_of_runtime(major)}
-    found.discard(version)
-    if found != wanted:
-        failed.append(f"{version}: missing {sorted(wanted - found)}, not expected "
-                      f"{sorted(found - wanted)[:20]}")
-    dynamic = tool("readelf", "-d", runtime)
-    if f"Library soname: [{version}]" not in dynamic:
-        failed.append(f"the soname is not {version}:\n{dynamic}")
-    needed_of_runtime = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
-    if strange := {name for name in needed_of_runtime
-                   if not re.fullmatch(r"lib(cuda|c|m|dl|pthread)\.so\.\d+|ld-linux.*", name)}:
-        failed.append(f"{version} needs {sorted(strange)}")
-    if "libcuda.so.1" not in needed_of_runtime:
-        failed.append(f"{version} does not need libcuda.so.1")
+def symbols_of_linker(major):
+    """What libnvJitLink of one version exports."""
+    names = list(rows("src/driver/nvjitlink/functions.def", r"PTXGEN_NVJITLINK_FUNCTION\(([A-Z]\w+),"))
+    suffixes = [f"_12_{minor}" for minor in range(10)] if major == "12" else ["_13_0"]
+    return ({"nvJitLinkVersion"} | {f"nvJitLink{name}" for name in names} |
+            {f"__nvJitLink{name}{suffix}" for name in names for suffix in suffixes})
+
+
+for name, symbols_of in (("libcudart", symbols_of_runtime), ("libnvJitLink", symbols_of_linker)):
+    for major in ("12", "13"):
+        version = f"{name}.so.{major}"
+        path = Path(options.standin) / version
+        found = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", path).splitlines()}
+        wanted = {f"{symbol}@@{version}" for symbol in symbols_of(major)}
+        found.discard(version)
+        if found != wanted:
+            failed.append(f"{version}: missing {sorted(wanted - found)}, not expected "
+                          f"{sorted(found - wanted)[:20]}")
+        dynamic = tool("readelf", "-d", path)
+        if f"Library soname: [{version}]" not in dynamic:
+            failed.append(f"the soname is not {version}:\n{dynamic}")
+        needed_of_it = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+        if strange := {library for library in needed_of_it
+                       if not re.fullmatch(r"lib(cuda|c|m|dl|pthread)\.so\.\d+|ld-linux.*", library)}:
+            failed.append(f"{version} needs {sorted(strange)}")
+        if "libcuda.so.1" not in needed_of_it:
+            failed.append(f"{version} does not need libcuda.so.1")
 # What LD_PRELOAD and LD_AUDIT bring into every process needs libc and libm alone and hides no symbol of
 # them.
 for name, exported in (("libptxgen_static_cudart.so", set()),
-                       ("libptxgen_nvrtc_ptx.so", {"la_objopen", "la_symbind64", "la_version"})):
+                       ("libptxgen_toolkit_ptx.so", {"la_objopen", "la_objsearch", "la_symbind64",
+                                                     "la_version"})):
     path = Path(options.standin) / name
     dynamic = tool("readelf", "-d", path)
     if not exported and "INITFIRST" not in dynamic:

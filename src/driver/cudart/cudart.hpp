@@ -4,17 +4,7 @@
 #include <string>
 
 #include "driver/cudart/api.hpp"
-
-/// The functions of the Driver API, as the library next to this one exports them.
-namespace ptxgen::inline v0::driver {
-extern "C" {
-#define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \
-  CUresult symbol parameters;
-#include "ptxgen/driver/functions.def"
-/// A line in the stand-in's log (src/driver/standin).
-void ptxgen_driver_log(CUlogLevel level, const char* text);
-}
-}  // namespace ptxgen::inline v0::driver
+#include "driver/standin/driver_api.hpp"
 
 /// libcudart's functions over libcuda's. A thread without a current context uses the primary one of
 /// its device (cudaSetDevice), converted at the first call that needs it; a context that the Driver

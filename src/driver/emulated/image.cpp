@@ -152,7 +152,7 @@ ModuleImage read_elf(Bytes bytes) {
   return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
                  "the image is a cubin, machine code that the emulated driver cannot run; load PTX "
                  "(nvcc -ptx, nvrtcGetPTX, or a fat binary with PTX). For a program that takes "
-                 "cubins from NVRTC start it with LD_AUDIT=.../ptxgen/libptxgen_nvrtc_ptx.so");
+                 "cubins from NVRTC start it with LD_AUDIT=.../ptxgen/libptxgen_toolkit_ptx.so");
 }
 
 ModuleImage read_linked(Bytes bytes) {

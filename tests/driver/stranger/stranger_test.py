@@ -9,7 +9,8 @@ part `python`   stranger.py, which needs no toolkit
 part `record`   stranger.py recorded by our libcuda and by the one in front of it, and replayed
 part `runtime`  runtime.py, the CUDA runtime of both versions, which needs no toolkit either
 part `static`   static_runtime.c, whose calls libptxgen_static_cudart.so leads to our runtime
-part `nvrtc`    nvrtc.c, whose cubins libptxgen_nvrtc_ptx.so makes PTX
+part `nvrtc`    nvrtc.c, whose cubins libptxgen_toolkit_ptx.so makes PTX
+part `nvjitlink` nvjitlink.py, whose linked images are PTX
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
 part `strict`   strict.py with and without PTXGEN_STRICT
 
@@ -25,7 +26,7 @@ from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("part", choices=["c", "threads", "images", "python", "record", "runtime",
-                                         "static", "nvrtc", "settings", "strict"])
+                                         "static", "nvrtc", "nvjitlink", "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
 parser.add_argument("--shim", help="the folder of the libcuda.so.1 that records, for part record")
@@ -276,17 +277,61 @@ def part_nvrtc():
                                               "libnvrtc.so.12: 64 bytes, ELF, 209",
                                               "libnvrtc-copy.so: 64 bytes, ELF, 209"],
               f"{program.name} prints\n{without.stdout}")
-        check("LD_AUDIT=.../ptxgen/libptxgen_nvrtc_ptx.so" in without.stderr,
+        check("LD_AUDIT=.../ptxgen/libptxgen_toolkit_ptx.so" in without.stderr,
               f"the log does not say how to get PTX:\n{without.stderr}")
-        done = on_standin(program, *opened, LD_AUDIT=str(standin / "libptxgen_nvrtc_ptx.so"))
+        done = on_standin(program, *opened, LD_AUDIT=str(standin / "libptxgen_toolkit_ptx.so"))
         print(done.stdout, end="")
         check(done.stdout.splitlines() == ["linked: 74 bytes, .version, 0",
                                            "libnvrtc.so.12: 74 bytes, .version, 0",
                                            "libnvrtc-copy.so: 64 bytes, ELF, 209"],
               f"{program.name} prints\n{done.stdout}\n{done.stderr}")
     # A process without NVRTC.
-    done = on_standin("/bin/echo", "quiet", LD_AUDIT=str(standin / "libptxgen_nvrtc_ptx.so"))
+    done = on_standin("/bin/echo", "quiet", LD_AUDIT=str(standin / "libptxgen_toolkit_ptx.so"))
     check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
+
+
+OTHER_LINKER = """
+int nvJitLinkVersion(unsigned *major, unsigned *minor) { *major = 13; *minor = 99; return 0; }
+"""
+LINKED_WITH_IT = """
+#include <stdio.h>
+int nvJitLinkVersion(unsigned *major, unsigned *minor);
+int main(void) { unsigned a, b; nvJitLinkVersion(&a, &b); printf("%u %u\\n", a, b); return 0; }
+"""
+
+
+def part_nvjitlink():
+    audit = {"LD_AUDIT": str(standin / "libptxgen_toolkit_ptx.so")}
+
+    def linked(library, name, first, **settings):
+        done = on_standin(sys.executable, here / "nvjitlink.py", library, name, **settings)
+        print(done.stdout, end="")
+        check(done.stdout.splitlines() == [
+            first, "2", "1", "16", "18", "10", "8 8 3 8", "42 10", "4",
+            "ptxas wrong, line 4; error   : expected a directive, a variable or a function, found "
+            "'add' [syntax]"], f"{library} gives\n{done.stdout}")
+        for text in ("the option -arch=sm_NN is missing", "'-fast' is no option of nvJitLink.h (13.0)",
+                     "'-arch=90' names no target; write -arch=sm_90", "-ptx needs -lto",
+                     "the input 'lto.bc' is LTO IR; the emulated GPU links PTX: compile without -dlto, "
+                     "to PTX", "the input 'unknown' is of kind 9, which nvJitLink.h (13.0) does not have"):
+            check(f"ptxgen emulated driver: error: nvJitLink: {text}\n" in done.stderr,
+                  f"{text!r} is not in the log:\n{done.stderr}")
+
+    linked("libnvJitLink.so.13", "13_0", "13 0")
+    linked("libnvJitLink.so.12", "12_4", "12 9")
+    # In place of another one, which a program opens by its path or is linked with.
+    (work / "other.c").write_text(OTHER_LINKER)
+    (work / "main.c").write_text(LINKED_WITH_IT)
+    other = (work / "other/libnvJitLink.so.13").resolve()
+    other.parent.mkdir(exist_ok=True)
+    run(c_compiler(), "-shared", "-fPIC", f"-Wl,-soname,{other.name}", work / "other.c", "-o", other)
+    run(c_compiler(), work / "main.c", other, f"-Wl,-rpath,{other.parent}", "-o", work / "main")
+    plain = run(sys.executable, here / "nvjitlink.py", other, "13_0", LD_LIBRARY_PATH=str(standin))
+    check(plain.stdout == "13 99\n", f"{other} says {plain.stdout}")
+    linked(other, "13_0", "13 0", **audit)
+    for settings, expected in (({}, "13 99\n"), (audit, "13 0\n")):
+        done = run(work / "main", **settings)
+        check(done.stdout == expected, f"main with {settings} prints {done.stdout}, not {expected}")
 
 
 SMALL = """
@@ -343,4 +388,5 @@ def part_strict():
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
  "record": part_record, "runtime": part_runtime, "static": part_static, "nvrtc": part_nvrtc,
+ "nvjitlink": part_nvjitlink,
  "settings": part_settings, "strict": part_strict}[options.part]()

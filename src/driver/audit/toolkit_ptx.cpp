@@ -1,29 +1,54 @@
-// src/driver/audit/nvrtc_ptx.cpp - NVRTC's cubins become PTX, for LD_AUDIT
+// src/driver/audit/toolkit_ptx.cpp - CUDA's toolkit gives PTX, for LD_AUDIT
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <unistd.h>
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 /// An auditing library of the loader (LD_AUDIT, `man 7 rtld-audit`). A program that asks NVRTC for
-/// a cubin gets machine code, which no emulated GPU runs. With this library the two functions of a
-/// cubin are those of the PTX that NVRTC made on the way to it, in whatever libnvrtc the program
-/// links with or opens: the signatures are the same (nvrtc.h), and the driver takes PTX wherever it
-/// takes a cubin.
+/// a cubin, or nvJitLink for a linked one, gets machine code, which no emulated GPU runs. With this
+/// library
+///   - the two functions of a cubin are those of the PTX from which NVRTC compiled it, in
+///   whatever
+///     libnvrtc the program links with or opens: the signatures are the same (nvrtc.h), and the
+///     driver takes PTX wherever it takes a cubin;
+///   - whatever libnvJitLink.so.12 or .13 a program opens is the one beside this library
+///     (src/driver/nvjitlink).
 ///
 /// It is loaded into every process of a command and needs nothing but libc.
 namespace {
 
+std::string_view name_in(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool begins_with(std::string_view text, std::string_view begin) {
+  return text.substr(0, begin.size()) == begin;
+}
+
+/// The path of `name` in the folder of this library; null where it is not there.
+const char* beside_this(std::string_view name, char (&path)[PATH_MAX]) {
+  Dl_info own{};
+  if (dladdr(reinterpret_cast<void*>(&beside_this), &own) == 0 ||
+      realpath(own.dli_fname, path) == nullptr) {
+    return nullptr;
+  }
+  const auto folder = static_cast<std::size_t>(name_in(path).data() - path);
+  if (folder + name.size() >= PATH_MAX) return nullptr;
+  std::memcpy(path + folder, name.data(), name.size());
+  path[folder + name.size()] = 0;
+  return access(path, R_OK) == 0 ? path : nullptr;
+}
+
 constexpr std::string_view kCubin = "nvrtcGetCUBIN";
 constexpr std::string_view kCubinSize = "nvrtcGetCUBINSize";
-
-bool is_nvrtc(std::string_view path) {
-  constexpr std::string_view kName = "libnvrtc.so";
-  const std::size_t slash = path.rfind('/');
-  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
-  return path.substr(0, kName.size()) == kName;
-}
 
 /// The function that stands for `symbol`; null if the symbol keeps its own.
 const char* instead_of(std::string_view symbol) {
@@ -69,9 +94,19 @@ extern "C" {
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
 
+/// Called with each name that the loader tries; what it returns is tried instead.
+char* la_objsearch(const char* name, std::uintptr_t*, unsigned) {
+  static char path[PATH_MAX];  // the loader holds its lock
+  const std::string_view file = name_in(name);
+  const char* ours = file == "libnvJitLink.so.12" || file == "libnvJitLink.so.13"
+                         ? beside_this(file, path)
+                         : nullptr;
+  return const_cast<char*>(ours != nullptr ? ours : name);
+}
+
 /// The cookie is the library's map if it is an NVRTC, else 0.
 unsigned la_objopen(link_map* map, Lmid_t, std::uintptr_t* cookie) {
-  const bool nvrtc = is_nvrtc(map->l_name);
+  const bool nvrtc = begins_with(name_in(map->l_name), "libnvrtc.so");
   *cookie = nvrtc ? reinterpret_cast<std::uintptr_t>(map) : 0;
   return nvrtc ? LA_FLG_BINDFROM | LA_FLG_BINDTO : LA_FLG_BINDFROM;
 }
