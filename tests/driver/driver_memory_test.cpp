@@ -379,6 +379,7 @@ TEST_CASE("registered memory and unknown pointers") {
   PTXGEN_OK(driver.mem_host_register(host.data(), host.size(), 0));
   PTXGEN_CHECK_RESULT(driver.mem_host_register(host.data() + 5, 10, 0),
                       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  PTXGEN_CHECK_RESULT(driver.mem_host_unregister(host.data() + 5), CUDA_ERROR_INVALID_VALUE);
   PTXGEN_OK(driver.mem_host_unregister(host.data()));
   PTXGEN_CHECK_RESULT(driver.mem_host_unregister(host.data()),
                       CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);

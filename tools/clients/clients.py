@@ -1,6 +1,5 @@
 # tools/clients/clients.py - clients from PyPI, their environment on the stand-in
 import argparse
-import ctypes.util
 import os
 import re
 import shutil
@@ -39,9 +38,8 @@ class Client:
     # Debian's package of a module that the tests compare with; it brings the interpreter too.
     debian: str = ""
     built: bool = False  # by the toolkit's compiler, at installation
-    # Links with nvJitLink where it is installed, to machine code, which no emulated GPU runs; else
-    # with the driver. Libraries of its name without its functions stand in front of it.
-    link_with_driver: bool = False
+    # Loads cubins of NVRTC or nvJitLink, which libptxgen_toolkit_ptx.so (LD_AUDIT) makes PTX.
+    loads_cubins: bool = False
     # Libraries of the package that hold a static CUDA runtime: they are loaded first, when the
     # stand-in leads its calls to libcudart.
     static_runtime: tuple = ()
@@ -73,12 +71,12 @@ CLIENTS = {
               revision="v{version}")),
     "cuda_bindings": Client(["cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"]),
     "cuda_core": Client(
-        ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], link_with_driver=True),
+        ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], loads_cubins=True),
     "numba": Client(
         ["numba-cuda", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
         Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi", "ml_dtypes"),
               pytest=("-o", "consider_namespace_packages=true", "-p", "numba_fixtures")),
-        link_with_driver=True),
+        loads_cubins=True),
     "cupy": Client(
         ["cupy-cuda13x", *TOOLKIT_13, "numpy"], 
         # Its library of reductions and sorts has PTX for sm_120 only.
@@ -211,20 +209,14 @@ def version(python, package):
     return last_line(subprocess.run([python, "-c", code], capture_output=True, text=True).stdout)
 
 
-def libraries(name, options):
-    """LD_LIBRARY_PATH of a client."""
-    folders = [str(options.standin.resolve())]
-    empty = ctypes.util.find_library("dl")
-    if CLIENTS[name].link_with_driver and empty is not None:
-        hiding = options.work / name / "no-nvjitlink"
-        hiding.mkdir(parents=True, exist_ok=True)
-        found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
-                               env={"PATH": "/sbin:/usr/sbin:" + os.environ.get("PATH", "")}).stdout
-        path = re.search(rf"{re.escape(empty)} .*=> (\S+)", found)
-        for major in (12, 13) if path else ():
-            shutil.copy(path.group(1), hiding / f"libnvJitLink.so.{major}")
-        folders.append(str(hiding))
-    return ":".join(folders)
+def audited(name, options):
+    """LD_AUDIT of a client that loads cubins."""
+    if not CLIENTS[name].loads_cubins:
+        return {}
+    library = options.standin.resolve() / "libptxgen_toolkit_ptx.so"
+    if not library.exists():
+        raise RuntimeError(f"it loads cubins, and {options.standin} has no {library.name}")
+    return {"LD_AUDIT": str(library)}
 
 
 def preloaded(name, options):
@@ -247,6 +239,6 @@ def environment(name, options):
     folder = options.work / name
     (folder / "home").mkdir(parents=True, exist_ok=True)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PTXGEN_")}
-    own = {"LD_LIBRARY_PATH": libraries(name, options), "XDG_CACHE_HOME": str(folder / "cache"),
+    own = {"LD_LIBRARY_PATH": str(options.standin.resolve()), "XDG_CACHE_HOME": str(folder / "cache"),
            "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return inherited | CLIENTS[name].settings | preloaded(name, options) | own
+    return inherited | CLIENTS[name].settings | preloaded(name, options) | audited(name, options) | own

@@ -120,18 +120,23 @@ cudaError_t from_array(const char* call, const cudaPitchedPtr& to, const CUarray
   return copy_array_rows(call, copy, now, stream);
 }
 
-/// Adjacent bytes of an array: the rest of a row, then rows. `copy(row, done, bytes, rows)` copies
-/// some of them, `done` bytes after the first.
-template <class CopyRows>
-cudaError_t copy_adjacent(const CUarray_st* array, std::size_t x, std::size_t y, std::size_t bytes,
-                          CopyRows&& copy) {
+cudaError_t row_bytes(const CUarray_st* array, std::size_t& row) {
   if (array == nullptr) return cudaErrorInvalidValue;
   CUDA_ARRAY3D_DESCRIPTOR descriptor{};
   cudaChannelFormatDesc desc{};
   if (const cudaError_t error = descriptor_of(changeable(array), descriptor)) return error;
   if (const cudaError_t error = channels_of(changeable(array), desc)) return error;
-  const std::size_t row =
-      descriptor.Width * static_cast<std::size_t>(desc.x + desc.y + desc.z + desc.w) / 8;
+  row = descriptor.Width * static_cast<std::size_t>(desc.x + desc.y + desc.z + desc.w) / 8;
+  return row != 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/// Adjacent bytes of an array: the rest of a row, then rows. `copy(row, done, bytes, rows)` copies
+/// some of them, `done` bytes after the first.
+template <class CopyRows>
+cudaError_t copy_adjacent(const CUarray_st* array, std::size_t x, std::size_t y, std::size_t bytes,
+                          CopyRows&& copy) {
+  std::size_t row = 0;
+  if (const cudaError_t error = row_bytes(array, row)) return error;
   if (x > row) return cudaErrorInvalidValue;
   std::size_t done = 0;
   while (done < bytes) {
@@ -336,6 +341,36 @@ cudaError_t cudaMemcpy2DArrayToArray(CUarray to, std::size_t to_x, std::size_t t
   copy.extent = {width, height, 1};
   copy.kind = kind;
   return copy_array_rows("cudaMemcpy2DArrayToArray", copy, true, nullptr);
+}
+cudaError_t cudaMemcpyArrayToArray(CUarray to, std::size_t to_x, std::size_t to_y,
+                                   const CUarray_st* from, std::size_t from_x, std::size_t from_y,
+                                   std::size_t bytes, cudaMemcpyKind kind) {
+  std::size_t row = 0;
+  if (const cudaError_t error = row_bytes(to, row)) return error;
+  if (to_x > row) return cudaErrorInvalidValue;
+  // Rows of the two arrays may differ: each row of one side in pieces of the other's rows.
+  const auto copy_row = [&](cudaPos at, std::size_t done, std::size_t width) {
+    const std::size_t begin = to_x + done;
+    return copy_adjacent(
+        to, begin % row, to_y + begin / row, width,
+        [&](cudaPos target, std::size_t skipped, std::size_t bytes_of_row, std::size_t rows) {
+          cudaError_t error = cudaSuccess;
+          for (std::size_t i = 0; i < rows && error == cudaSuccess; ++i) {
+            error = cudaMemcpy2DArrayToArray(to, target.x, target.y + i, from,
+                                             at.x + skipped + i * bytes_of_row, at.y, bytes_of_row,
+                                             1, kind);
+          }
+          return error;
+        });
+  };
+  return copy_adjacent(from, from_x, from_y, bytes,
+                       [&](cudaPos at, std::size_t done, std::size_t width, std::size_t rows) {
+                         cudaError_t error = cudaSuccess;
+                         for (std::size_t i = 0; i < rows && error == cudaSuccess; ++i) {
+                           error = copy_row({at.x, at.y + i, 0}, done + i * width, width);
+                         }
+                         return error;
+                       });
 }
 cudaError_t cudaMemcpyToArray(CUarray to, std::size_t x, std::size_t y, const void* from,
                               std::size_t bytes, cudaMemcpyKind kind) {

@@ -586,7 +586,10 @@ CUresult mem_host_unregister(void* memory) {
       const std::lock_guard mirror_lock(context.mirror_mutex);
       const std::lock_guard lock(context.mutex);
       const auto found = context.registered.find(number(memory));
-      if (found == context.registered.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      if (found == context.registered.end()) {
+        const bool inside = holding(context.registered, number(memory)) != context.registered.end();
+        return inside ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      }
       device = found->second.device;
       context.registered.erase(found);
     }

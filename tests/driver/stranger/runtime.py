@@ -119,4 +119,21 @@ print(f"libcudart.so.{major} on", properties.value.decode())
 call("cudaFree", memory)
 getattr(cuda, "__cudaUnregisterFatBinary")(handle)
 call("cudaLaunchKernel", host_kernel, grid, block, arguments, shared, stream, expected=98)
+# Adjacent bytes from an array with rows of 10 into one with rows of 7.
+channels = (c_int * 5)(8, 0, 0, 0, 1)  # one unsigned of 8 bits
+wide, narrow = c_void_p(), c_void_p()
+call("cudaMallocArray", byref(wide), channels, c_size_t(10), c_size_t(5), 0)
+call("cudaMallocArray", byref(narrow), channels, c_size_t(7), c_size_t(8), 0)
+source = bytes(range(50))
+call("cudaMemcpyToArray", wide, c_size_t(0), c_size_t(0), source, c_size_t(50), 1)
+call("cudaMemcpyToArray", narrow, c_size_t(0), c_size_t(0), bytes(56), c_size_t(56), 1)
+call("cudaMemcpyArrayToArray", narrow, c_size_t(5), c_size_t(1), wide, c_size_t(8), c_size_t(0),
+     c_size_t(37), 3)
+copied = ctypes.create_string_buffer(56)
+call("cudaMemcpyFromArray", copied, narrow, c_size_t(0), c_size_t(0), c_size_t(56), 2)
+check(copied.raw == bytes(12) + source[8:45] + bytes(7), f"the array has {list(copied.raw)}")
+call("cudaMemcpyArrayToArray", narrow, c_size_t(8), c_size_t(0), wide, c_size_t(0), c_size_t(0),
+     c_size_t(1), 3, expected=1)
+call("cudaFreeArray", wide)
+call("cudaFreeArray", narrow)
 print("passed")
