@@ -13,6 +13,10 @@ TOOLKIT_13 = ["nvidia-cuda-nvrtc>=13,<13.1", "nvidia-nvvm>=13,<13.1", "nvidia-cu
               "nvidia-cuda-crt>=13,<13.1", "nvidia-cuda-cccl>=13,<13.1",
               "nvidia-cuda-runtime>=13,<13.1"]
 
+CUDA_PYTHON = "https://github.com/NVIDIA/cuda-python"
+# 13 June 2026: cuda.bindings after 13.3.1, cuda.core after 1.1.0.
+CUDA_PYTHON_OF_JUNE = "ae1617dd0cedbb472226e137f53f4cd165484a42"
+
 
 @dataclass(frozen=True)
 class Tests:
@@ -69,9 +73,21 @@ CLIENTS = {
         ["halide", "numpy", "imageio"], {"HL_JIT_TARGET": "host-cuda-cuda_capability_80"},
         Tests("python_bindings", repository="https://github.com/halide/Halide",
               revision="v{version}")),
-    "cuda_bindings": Client(["cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"]),
+    "cuda_bindings": Client(
+        ["cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
+        Tests("cuda_bindings/tests", repository=CUDA_PYTHON, revision=CUDA_PYTHON_OF_JUNE,
+              also=("cuda_python_test_helpers",), together=True,
+              needs=("cuda-bindings==13.3.1", "pytest-benchmark"), pytest=("-p", "cuda_runtime")),
+        loads_cubins=True),
     "cuda_core": Client(
-        ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13[:1], "numpy"], loads_cubins=True),
+        ["cuda-core", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
+        Tests("cuda_core/tests", repository=CUDA_PYTHON, revision=CUDA_PYTHON_OF_JUNE,
+              also=("cuda_python_test_helpers",), together=True,
+              needs=("cuda-core==1.1.0", "cuda-bindings==13.3.1", "pytest-benchmark",
+                     "pytest-rerunfailures", "pytest-timeout", "cloudpickle", "psutil", "cffi",
+                     "ml_dtypes"),
+              pytest=("-p", "cuda_runtime")),
+        loads_cubins=True),
     "numba": Client(
         ["numba-cuda", "cuda-bindings>=13,<14", *TOOLKIT_13, "numpy"], {},
         Tests("numba_cuda/numba/cuda/tests", package=True, needs=("filecheck", "psutil", "cffi", "ml_dtypes"),

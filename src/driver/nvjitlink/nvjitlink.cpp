@@ -28,7 +28,6 @@ enum Result : int {
   kInternal = 6,
   kUnrecognizedInput = 8,
   kNullInput = 10,
-  kUnrecognizedArch = 16,
   kLtoNotEnabled = 18,
 };
 
@@ -51,6 +50,7 @@ struct nvJitLink {
   CUcontext context = nullptr;  ///< the primary one of device 0, retained
   CUlinkState link = nullptr;
   bool ptx_wanted = false;
+  bool has_input = false;  ///< also of one that was refused
   // The driver writes the sizes of the logs here until the link is destroyed.
   std::array<CUjit_option, 6> options = {CU_JIT_TARGET,
                                          CU_JIT_INFO_LOG_BUFFER,
@@ -149,7 +149,8 @@ Result read_setting(std::string_view option, Options& options) {
   if (name == "-arch") {
     options.target = target_of(value);
     if (!options.target) {
-      return refuse(kUnrecognizedArch,
+      // As nvJitLink 13.0, which has a code of its own for it.
+      return refuse(kUnrecognizedOption,
                     format_text("'{}' names no target; write -arch=sm_90", option));
     }
   }
@@ -266,6 +267,19 @@ Result add(Input type, bool archive, std::string_view name, Add&& add) {
                             name));
 }
 
+/// Adds bytes, a text or not.
+Result add_text(nvJitLink& handle, Input type, std::string_view bytes, const char* name) {
+  handle.has_input = true;
+  return add(type, bytes.starts_with("!<arch>"), name, [&](CUjitInputType known) {
+    return cuLinkAddData_v2(handle.link, known, const_cast<char*>(bytes.data()), bytes.size(), name,
+                            0, nullptr, nullptr);
+  });
+}
+
+/// What nvJitLink links without an input; cuLink refuses that, and a module of nothing at all.
+constexpr std::string_view kEmptyModule =
+    ".version 6.0\n.target sm_50\n.address_size 64\n.func nothing() { ret; }\n";
+
 /// Whether there is a linked image.
 Result check_linked(const nvJitLink& handle, const void* out) {
   if (out == nullptr) return kNullInput;
@@ -330,19 +344,15 @@ Result AddData(nvJitLink* handle, Input type, const void* data, std::size_t size
                const char* name) {
   return with(handle, [&](nvJitLink& held) {
     if (data == nullptr || size == 0) return kNullInput;
-    const char* shown = name != nullptr ? name : "<input>";
-    const bool archive =
-        std::string_view(static_cast<const char*>(data), size).starts_with("!<arch>");
-    return add(type, archive, shown, [&](CUjitInputType known) {
-      return cuLinkAddData_v2(held.link, known, const_cast<void*>(data), size, shown, 0, nullptr,
-                              nullptr);
-    });
+    return add_text(held, type, {static_cast<const char*>(data), size},
+                    name != nullptr ? name : "<input>");
   });
 }
 
 Result AddFile(nvJitLink* handle, Input type, const char* path) {
   return with(handle, [&](nvJitLink& held) {
     if (path == nullptr) return kNullInput;
+    held.has_input = true;
     return add(type, std::string_view(path).ends_with(".a"), path, [&](CUjitInputType known) {
       return cuLinkAddFile_v2(held.link, known, path, 0, nullptr, nullptr);
     });
@@ -353,6 +363,10 @@ Result Complete(nvJitLink* handle) {
   return with(handle, [&](nvJitLink& held) -> Result {
     if (held.ptx_wanted) {
       return refuse(kInternal, "-ptx: the emulated GPU's linker gives no text; load what it links");
+    }
+    if (!held.has_input) {
+      const Result empty = add_text(held, kPtx, kEmptyModule, "<empty>");
+      if (empty != kSuccess) return empty;
     }
     void* image = nullptr;
     const CUresult result = cuLinkComplete(held.link, &image, &held.image_bytes);

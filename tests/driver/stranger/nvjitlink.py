@@ -98,6 +98,10 @@ image = linked(link)
 assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0 and not link.value
 print(run(image), library.nvJitLinkDestroy(ctypes.byref(link)))
 result, link = created("-arch=sm_90")
+assert library.nvJitLinkComplete(link) == 0
+assert cuda.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), linked(link)) == 0  # an empty module
+assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0
+result, link = created("-arch=sm_90")
 print(add(link, PTX, b".version 7.0\n.target sm_80\n.address_size 64\nadd\n", b"wrong"))
 print(log_of(link).splitlines()[0])
 assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0

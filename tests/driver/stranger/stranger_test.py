@@ -307,7 +307,7 @@ def part_nvjitlink():
         done = on_standin(sys.executable, here / "nvjitlink.py", library, name, **settings)
         print(done.stdout, end="")
         check(done.stdout.splitlines() == [
-            first, "2", "1", "16", "18", "10", "8 8 3 8", "42 10", "4",
+            first, "2", "1", "1", "18", "10", "8 8 3 8", "42 10", "4",
             "ptxas wrong, line 4; error   : expected a directive, a variable or a function, found "
             "'add' [syntax]"], f"{library} gives\n{done.stdout}")
         for text in ("the option -arch=sm_NN is missing", "'-fast' is no option of nvJitLink.h (13.0)",
