@@ -50,6 +50,7 @@ std::string to_text(const std::vector<SearchAttempt>& attempts) {
 
 DynamicLibrary DynamicLibrary::find(const LibrarySearch& search) {
   DynamicLibrary library;
+  library.standin_symbol_ = search.standin_symbol;
   if (!search.override_path.empty()) {
     std::error_code ignored;
     // A broken override is the user's mistake to see, so nothing else is tried after it.
@@ -70,15 +71,14 @@ DynamicLibrary DynamicLibrary::find(const LibrarySearch& search) {
   }
   for (const std::string& name : search.loader_names) {
     if (void* handle = dlopen(name.c_str(), kOpenFlags | RTLD_NOLOAD); handle != nullptr) {
-      library.adopt(handle, name);
-      return library;
+      if (library.adopt(handle, name)) return library;
     }
   }
   std::vector<SearchAttempt> broken;
   for (const std::string& name : search.loader_names) {
     if (void* handle = dlopen(name.c_str(), kOpenFlags); handle != nullptr) {
-      library.adopt(handle, name);
-      return library;
+      if (library.adopt(handle, name)) return library;
+      continue;
     }
     std::string reason = last_loader_error();
     // "not there" is said once for all names; anything else is worth its own line.
@@ -103,7 +103,7 @@ DynamicLibrary DynamicLibrary::find(const LibrarySearch& search) {
 DynamicLibrary DynamicLibrary::find_loaded(const std::string& name) {
   DynamicLibrary library;
   if (void* handle = dlopen(name.c_str(), kOpenFlags | RTLD_NOLOAD); handle != nullptr) {
-    library.adopt(handle, name);
+    (void)library.adopt(handle, name);
   } else {
     library.attempts_.push_back({name, "not loaded by this process"});
   }
@@ -113,12 +113,14 @@ DynamicLibrary DynamicLibrary::find_loaded(const std::string& name) {
 DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)),
       path_(std::move(other.path_)),
-      attempts_(std::move(other.attempts_)) {}
+      attempts_(std::move(other.attempts_)),
+      standin_symbol_(std::move(other.standin_symbol_)) {}
 
 DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(path_, other.path_);
   std::swap(attempts_, other.attempts_);
+  std::swap(standin_symbol_, other.standin_symbol_);
   return *this;
 }
 
@@ -130,7 +132,8 @@ void* DynamicLibrary::symbol(const char* name) const noexcept {
   return handle_ == nullptr ? nullptr : dlsym(handle_, name);
 }
 
-void DynamicLibrary::adopt(void* handle, const std::string& fallback_name) {
+/// False, with an attempt, if the library stands for the one that is looked for.
+bool DynamicLibrary::adopt(void* handle, const std::string& fallback_name) {
   handle_ = handle;
   path_ = fallback_name;
   link_map* map = nullptr;
@@ -138,6 +141,14 @@ void DynamicLibrary::adopt(void* handle, const std::string& fallback_name) {
       *map->l_name != '\0') {
     path_ = map->l_name;
   }
+  if (standin_symbol_.empty() || dlsym(handle, standin_symbol_.c_str()) == nullptr) return true;
+  // Found by the process first, and by the loader again.
+  if (attempts_.empty() || attempts_.back().where != path_) {
+    attempts_.push_back({path_, "ptxgen's own, which stands for it on an emulated GPU"});
+  }
+  dlclose(std::exchange(handle_, nullptr));
+  path_.clear();
+  return false;
 }
 
 bool DynamicLibrary::open_file(const std::string& file) {
@@ -153,8 +164,7 @@ bool DynamicLibrary::open_file(const std::string& file) {
     attempts_.push_back({file, last_loader_error()});
     return false;
   }
-  adopt(handle, name);
-  return true;
+  return adopt(handle, name);
 }
 
 bool DynamicLibrary::open_in_folder(const std::string& folder, const std::string& stem) {

@@ -26,6 +26,7 @@ struct LibrarySearch {
   std::vector<std::string> first_folders;  ///< chosen by the user, looked at first
   std::vector<std::string> folders;        ///< the usual places
   bool usual_places = true;                ///< false: neither process, loader nor `folders`
+  std::string standin_symbol;              ///< a library that has it is passed over
 };
 
 /// An open shared library, or the reasons why there is none. In a folder the file with the highest
@@ -65,11 +66,12 @@ class DynamicLibrary {
  private:
   bool open_file(const std::string& file);
   bool open_in_folder(const std::string& folder, const std::string& stem);
-  void adopt(void* handle, const std::string& fallback_name);
+  bool adopt(void* handle, const std::string& fallback_name);
 
   void* handle_ = nullptr;
   std::string path_;
   std::vector<SearchAttempt> attempts_;
+  std::string standin_symbol_;
 };
 
 }  // namespace ptxgen::inline v0

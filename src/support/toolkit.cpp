@@ -112,8 +112,10 @@ LibrarySearch libcuda_search(const Settings& settings) {
 }
 
 LibrarySearch nvjitlink_search(const Settings& settings) {
-  return toolkit_library(settings, "libnvJitLink.so", "PTXGEN_NVJITLINK_PATH",
-                         settings.nvjitlink_path);
+  LibrarySearch search = toolkit_library(settings, "libnvJitLink.so", "PTXGEN_NVJITLINK_PATH",
+                                         settings.nvjitlink_path);
+  search.standin_symbol = "ptxgen_emulated_nvjitlink";  // src/driver/nvjitlink
+  return search;
 }
 
 LibrarySearch nvrtc_search(const Settings& settings) {

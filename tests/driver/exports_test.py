@@ -83,7 +83,7 @@ def symbols_of_linker(major):
     """What libnvJitLink of one version exports."""
     names = list(rows("src/driver/nvjitlink/functions.def", r"PTXGEN_NVJITLINK_FUNCTION\(([A-Z]\w+),"))
     suffixes = [f"_12_{minor}" for minor in range(10)] if major == "12" else ["_13_0"]
-    return ({"nvJitLinkVersion"} | {f"nvJitLink{name}" for name in names} |
+    return ({"nvJitLinkVersion", "ptxgen_emulated_nvjitlink"} | {f"nvJitLink{name}" for name in names} |
             {f"__nvJitLink{name}{suffix}" for name in names for suffix in suffixes})
 
 

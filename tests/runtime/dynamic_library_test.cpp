@@ -52,6 +52,23 @@ TEST_CASE("a broken library is reported in the loader's words", "[library]") {
   CHECK(library.attempts()[1].reason == "not searched, as the settings ask");
 }
 
+TEST_CASE("a library that stands for the one looked for is passed over", "[library]") {
+  LibrarySearch search = nothing_usual();
+  search.usual_places = true;
+  search.loader_names = {"libc.so.6"};
+  const std::string path = DynamicLibrary::find(search).path();
+  search.standin_symbol = "malloc";
+  const DynamicLibrary library = DynamicLibrary::find(search);
+  CHECK_FALSE(library);
+  CHECK(library.path().empty());
+  CHECK(to_text(library.attempts()) ==
+        path +
+            ": ptxgen's own, which stands for it on an emulated GPU\n"
+            "the loader's search path: none of libc.so.6");
+  search.standin_symbol = "a function that libc does not have";
+  CHECK(DynamicLibrary::find(search).path() == path);
+}
+
 TEST_CASE("an override that does not work is final", "[library]") {
   LibrarySearch search = nothing_usual();
   search.usual_places = true;

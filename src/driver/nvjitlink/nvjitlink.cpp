@@ -416,6 +416,10 @@ Result GetInfoLog(nvJitLink* handle, char* log) {
 
 extern "C" {
 
+/// By which ptxgen's assembler knows that this is not NVIDIA's.
+extern const char ptxgen_emulated_nvjitlink[];
+const char ptxgen_emulated_nvjitlink[] = "ptxgen";
+
 Result nvJitLinkVersion(unsigned* major, unsigned* minor);
 Result nvJitLinkVersion(unsigned* major, unsigned* minor) {
   if (major == nullptr || minor == nullptr) return kNullInput;
