@@ -47,6 +47,16 @@ const char* beside_this(std::string_view name, char (&path)[PATH_MAX]) {
   return access(path, R_OK) == 0 ? path : nullptr;
 }
 
+/// ptxgen's libnvJitLink in place of `name`; null for other libraries.
+const char* own_linker(const char* name, char (&path)[PATH_MAX]) {
+  const std::string_view file = name_in(name);
+  if (file != "libnvJitLink.so.12" && file != "libnvJitLink.so.13") return nullptr;
+  return beside_this(file, path);
+}
+
+/// The cookie of ptxgen's libnvJitLink, which may open NVIDIA's.
+constexpr std::uintptr_t kOwnLinker = 1;
+
 constexpr std::string_view kCubin = "nvrtcGetCUBIN";
 constexpr std::string_view kCubinSize = "nvrtcGetCUBINSize";
 
@@ -94,28 +104,34 @@ extern "C" {
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
 
-/// Called with each name that the loader tries; what it returns is tried instead.
-char* la_objsearch(const char* name, std::uintptr_t*, unsigned) {
+/// Called with each name that the loader tries; what it returns is tried instead. `requester`: who
+/// opens it.
+char* la_objsearch(const char* name, std::uintptr_t* requester, unsigned) {
   static char path[PATH_MAX];  // the loader holds its lock
-  const std::string_view file = name_in(name);
-  const char* ours = file == "libnvJitLink.so.12" || file == "libnvJitLink.so.13"
-                         ? beside_this(file, path)
-                         : nullptr;
+  const char* ours = *requester != kOwnLinker ? own_linker(name, path) : nullptr;
   return const_cast<char*>(ours != nullptr ? ours : name);
 }
 
-/// The cookie is the library's map if it is an NVRTC, else 0.
+/// Sets the library's cookie: its map if it is an NVRTC, kOwnLinker, or 0.
 unsigned la_objopen(link_map* map, Lmid_t, std::uintptr_t* cookie) {
-  const bool nvrtc = begins_with(name_in(map->l_name), "libnvrtc.so");
-  *cookie = nvrtc ? reinterpret_cast<std::uintptr_t>(map) : 0;
-  return nvrtc ? LA_FLG_BINDFROM | LA_FLG_BINDTO : LA_FLG_BINDFROM;
+  if (begins_with(name_in(map->l_name), "libnvrtc.so")) {
+    *cookie = reinterpret_cast<std::uintptr_t>(map);
+    return LA_FLG_BINDFROM | LA_FLG_BINDTO;
+  }
+  char own[PATH_MAX];
+  char opened[PATH_MAX];
+  const bool linker = own_linker(map->l_name, own) != nullptr &&
+                      realpath(map->l_name, opened) != nullptr && std::string_view(own) == opened;
+  *cookie = linker ? kOwnLinker : 0;
+  return LA_FLG_BINDFROM;
 }
 
 /// Called for functions that are called by name, and for what dlsym finds, also outside NVRTC.
 std::uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, std::uintptr_t*, std::uintptr_t* definer,
                             unsigned*, const char* name) {
   const std::uintptr_t own = symbol->st_value;
-  const char* instead = *definer != 0 ? instead_of(name) : nullptr;
+  const bool nvrtc = *definer != 0 && *definer != kOwnLinker;
+  const char* instead = nvrtc ? instead_of(name) : nullptr;
   if (instead == nullptr) return own;
   const std::uintptr_t found = function_of(*reinterpret_cast<const link_map*>(*definer), instead);
   return found != 0 ? found : own;

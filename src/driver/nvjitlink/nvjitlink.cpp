@@ -4,18 +4,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "driver/nvjitlink/lto.hpp"
 #include "driver/standin/driver_api.hpp"
 #include "support/format.hpp"
 #include "support/numbers.hpp"
 
 /// NVIDIA's nvJitLink links to machine code, which no emulated GPU runs. This one gives what
 /// cuLinkComplete gives, which the emulated driver loads: PTX and fat binaries with PTX are joined,
-/// machine code and LTO IR are refused.
+/// machine code is refused. LTO IR becomes PTX by NVIDIA's own (lto.hpp).
 namespace ptxgen::inline v0::driver::nvjitlink {
 
 /// nvJitLinkResult.
@@ -45,12 +50,24 @@ enum Input : int {
 
 constexpr std::size_t kLogBytes = 65536;
 
+struct HeldInput {
+  Input type;
+  std::string bytes;
+  std::string name;
+};
+
 /// A link in progress: cuLink's, with its logs.
 struct nvJitLink {
   CUcontext context = nullptr;  ///< the primary one of device 0, retained
   CUlinkState link = nullptr;
   bool ptx_wanted = false;
-  bool has_input = false;  ///< also of one that was refused
+  bool lto_enabled = false;
+  bool has_input = false;          ///< also of one that was refused
+  std::unique_ptr<LtoLinker> lto;  ///< with the first LTO IR
+  /// For `lto`, which sees all inputs and so keeps what they call; only with `-lto`.
+  std::vector<std::string> texts;
+  std::vector<HeldInput> inputs;
+  std::string ptx;  ///< of `-ptx`
   // The driver writes the sizes of the logs here until the link is destroyed.
   std::array<CUjit_option, 6> options = {CU_JIT_TARGET,
                                          CU_JIT_INFO_LOG_BUFFER,
@@ -131,6 +148,7 @@ std::optional<unsigned> target_of(std::string_view arch) {
 }
 
 struct Options {
+  std::vector<std::string> for_lto;  ///< all but -lto and -ptx
   std::optional<unsigned> target;
   unsigned max_registers = 0;
   bool lto = false;
@@ -171,6 +189,7 @@ Result read_options(std::uint32_t count, const char** texts, Options& options) {
     const std::string_view option = texts[i];
     options.lto = options.lto || option == "-lto";
     options.ptx = options.ptx || option == "-ptx";
+    if (option != "-lto" && option != "-ptx") options.for_lto.emplace_back(option);
     const bool setting = std::ranges::any_of(
         kSettings, [&](std::string_view name) { return option.starts_with(name); });
     if (setting) {
@@ -216,8 +235,8 @@ Result result_of(CUresult result) {
   }
 }
 
-/// cuLink's name for a kind of input; nothing for LTO IR and indices of it.
-std::optional<CUjitInputType> type_of(Input type, bool archive) {
+/// cuLink's name for a kind of input that is not LTO IR.
+std::optional<CUjitInputType> type_of(Input type, std::string_view bytes) {
   switch (type) {
     case kCubin:
       return CU_JIT_INPUT_CUBIN;
@@ -231,7 +250,7 @@ std::optional<CUjitInputType> type_of(Input type, bool archive) {
       return CU_JIT_INPUT_LIBRARY;
     case kAny:
       // Other images tell their kind.
-      return archive ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_FATBINARY;
+      return bytes.starts_with("!<arch>") ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_FATBINARY;
     default:
       return std::nullopt;
   }
@@ -249,35 +268,72 @@ Result with(nvJitLink* handle, Work&& work) noexcept {
   }
 }
 
-/// `add(type)` for an input that the driver's linker knows.
-template <class Add>
-Result add(Input type, bool archive, std::string_view name, Add&& add) {
-  if (const std::optional<CUjitInputType> known = type_of(type, archive)) {
-    return result_of(add(*known));
+/// NVIDIA's reason in the link's error log, and in the driver's log.
+Result lto_failure(nvJitLink& handle, int result) {
+  const std::string& why = handle.lto->why();
+  const std::size_t bytes = std::min(why.size(), kLogBytes - 1);
+  std::copy_n(why.data(), bytes, handle.errors.data());
+  handle.errors[bytes] = 0;
+  return refuse(static_cast<Result>(result), why);
+}
+
+Result add_lto(nvJitLink& handle, const HeldInput& input) {
+  if (!handle.lto_enabled) {
+    return refuse(kLtoNotEnabled, format_text("the input '{}' is LTO IR: add -lto", input.name));
   }
-  if (type != kLtoIr && type != kIndex) {
+  if (handle.lto == nullptr) {
+    handle.lto = std::make_unique<LtoLinker>();
+    if (!handle.lto->begin(handle.texts)) return lto_failure(handle, kInternal);
+    // What NVIDIA's does not take of the others cannot call LTO IR.
+    for (const HeldInput& before : handle.inputs) {
+      static_cast<void>(handle.lto->add(before.type, before.bytes, before.name));
+    }
+  }
+  const int result = handle.lto->add(input.type, input.bytes, input.name);
+  return result == 0 ? kSuccess : lto_failure(handle, result);
+}
+
+/// Adds an input of any kind to the driver's link, LTO IR to NVIDIA's.
+Result add(nvJitLink& handle, HeldInput input) {
+  constexpr std::string_view kLtoMagic =
+      "\xed"
+      "CN\x7f";
+  handle.has_input = true;
+  if (input.type == kAny && input.bytes.starts_with(kLtoMagic)) input.type = kLtoIr;
+  if (input.type == kLtoIr || input.type == kIndex) return add_lto(handle, input);
+  const std::optional<CUjitInputType> type = type_of(input.type, input.bytes);
+  if (!type) {
     return refuse(kInvalidInput,
                   format_text("the input '{}' is of kind {}, which nvJitLink.h (13.0) "
                               "does not have",
-                              name, static_cast<int>(type)));
+                              input.name, static_cast<int>(input.type)));
   }
-  return refuse(kUnrecognizedInput,
-                format_text("the input '{}' is LTO IR; the emulated GPU links PTX: compile without "
-                            "-dlto, to PTX",
-                            name));
+  const CUresult result =
+      cuLinkAddData_v2(handle.link, *type, input.bytes.data(), input.bytes.size(),
+                       input.name.c_str(), 0, nullptr, nullptr);
+  if (result != CUDA_SUCCESS || !handle.lto_enabled) return result_of(result);
+  if (handle.lto != nullptr)
+    static_cast<void>(handle.lto->add(input.type, input.bytes, input.name));
+  handle.inputs.push_back(std::move(input));
+  return kSuccess;
 }
 
-/// Adds bytes, a text or not.
-Result add_text(nvJitLink& handle, Input type, std::string_view bytes, const char* name) {
-  handle.has_input = true;
-  return add(type, bytes.starts_with("!<arch>"), name, [&](CUjitInputType known) {
-    return cuLinkAddData_v2(handle.link, known, const_cast<char*>(bytes.data()), bytes.size(), name,
-                            0, nullptr, nullptr);
-  });
+/// The PTX of LTO IR, if there is any: the result of `-ptx`, else another input.
+Result complete_lto(nvJitLink& handle) {
+  if (handle.lto == nullptr) {
+    return handle.ptx_wanted ? refuse(kInvalidInput, "-ptx: no input is LTO IR") : kSuccess;
+  }
+  std::string ptx;
+  if (const int result = handle.lto->complete(ptx)) return lto_failure(handle, result);
+  if (handle.ptx_wanted) {
+    handle.ptx = std::move(ptx);
+    return kSuccess;
+  }
+  return add(handle, {kPtx, std::move(ptx), "<lto>"});
 }
 
 /// What nvJitLink links without an input; cuLink refuses that, and a module of nothing at all.
-constexpr std::string_view kEmptyModule =
+constexpr const char* kEmptyModule =
     ".version 6.0\n.target sm_50\n.address_size 64\n.func nothing() { ret; }\n";
 
 /// Whether there is a linked image.
@@ -324,6 +380,8 @@ Result Create(nvJitLink** handle, std::uint32_t count, const char** texts) {
     if (const Result result = read_options(count, texts, options)) return result;
     auto link = std::make_unique<nvJitLink>();
     link->ptx_wanted = options.ptx;
+    link->lto_enabled = options.lto;
+    link->texts = options.for_lto;
     if (cuInit(0) != CUDA_SUCCESS) return kInternal;
     if (cuDevicePrimaryCtxRetain(&link->context, 0) != CUDA_SUCCESS) return kInternal;
     nvJitLink* raw = link.release();
@@ -344,28 +402,30 @@ Result AddData(nvJitLink* handle, Input type, const void* data, std::size_t size
                const char* name) {
   return with(handle, [&](nvJitLink& held) {
     if (data == nullptr || size == 0) return kNullInput;
-    return add_text(held, type, {static_cast<const char*>(data), size},
-                    name != nullptr ? name : "<input>");
+    return add(held, {type, std::string(static_cast<const char*>(data), size),
+                      name != nullptr ? name : "<input>"});
   });
 }
 
 Result AddFile(nvJitLink* handle, Input type, const char* path) {
   return with(handle, [&](nvJitLink& held) {
     if (path == nullptr) return kNullInput;
-    held.has_input = true;
-    return add(type, std::string_view(path).ends_with(".a"), path, [&](CUjitInputType known) {
-      return cuLinkAddFile_v2(held.link, known, path, 0, nullptr, nullptr);
-    });
+    std::ifstream file(path, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    if (!file || bytes.empty()) {
+      return refuse(kUnrecognizedInput, format_text("'{}' cannot be read or is empty", path));
+    }
+    return add(held, {type, std::move(bytes), path});
   });
 }
 
 Result Complete(nvJitLink* handle) {
   return with(handle, [&](nvJitLink& held) -> Result {
-    if (held.ptx_wanted) {
-      return refuse(kInternal, "-ptx: the emulated GPU's linker gives no text; load what it links");
+    if (const Result result = complete_lto(held); result != kSuccess || held.ptx_wanted) {
+      return result;
     }
     if (!held.has_input) {
-      const Result empty = add_text(held, kPtx, kEmptyModule, "<empty>");
+      const Result empty = add(held, {kPtx, kEmptyModule, "<empty>"});
       if (empty != kSuccess) return empty;
     }
     void* image = nullptr;
@@ -391,12 +451,19 @@ Result GetLinkedCubin(nvJitLink* handle, void* cubin) {
   });
 }
 
-// There is never a linked text: Complete refuses -ptx.
 Result GetLinkedPtxSize(nvJitLink* handle, std::size_t* size) {
-  return handle == nullptr || size == nullptr ? kNullInput : kLtoNotEnabled;
+  if (handle == nullptr || size == nullptr) return kNullInput;
+  if (!handle->lto_enabled) return kLtoNotEnabled;
+  if (handle->ptx.empty()) return kInvalidInput;
+  *size = handle->ptx.size() + 1;  // with the terminating 0
+  return kSuccess;
 }
 Result GetLinkedPtx(nvJitLink* handle, char* ptx) {
-  return handle == nullptr || ptx == nullptr ? kNullInput : kLtoNotEnabled;
+  std::size_t size = 0;
+  if (const Result result = GetLinkedPtxSize(handle, &size)) return result;
+  if (ptx == nullptr) return kNullInput;
+  std::memcpy(ptx, handle->ptx.c_str(), size);
+  return kSuccess;
 }
 
 Result GetErrorLogSize(nvJitLink* handle, std::size_t* size) {

@@ -54,6 +54,28 @@ def log_of(link):
     return text.value.decode()
 
 
+def lto():
+    """A kernel in PTX, which calls a function in LTO IR."""
+    result, link = created("-arch=sm_90", "-O3", "-lto")
+    assert result == 0 and add(link, PTX, CALLER, b"caller") == 0
+    result = add(link, ANY, b"\xedCN\x7f of twice", b"twice.lto")
+    if result != 0:
+        print("LTO IR:", result, log_of(link).splitlines()[0])
+    else:
+        print("complete:", library.nvJitLinkComplete(link), "LTO IR runs:", run(linked(link)))
+    assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0
+    result, link = created("-arch=sm_90", "-lto", "-ptx")
+    size = ctypes.c_size_t()
+    print("PTX:", library.nvJitLinkComplete(link), library.nvJitLinkGetLinkedPtxSize(link, ctypes.byref(size)))
+    if add(link, LTO_IR, b"\xedCN\x7f of twice", b"twice.lto") == 0:
+        assert library.nvJitLinkComplete(link) == 0
+        assert library.nvJitLinkGetLinkedPtxSize(link, ctypes.byref(size)) == 0
+        text = ctypes.create_string_buffer(size.value)
+        assert library.nvJitLinkGetLinkedPtx(link, text) == 0
+        print(text.value.decode().splitlines()[0])
+    assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0
+
+
 def linked(link):
     size = ctypes.c_size_t()
     assert library.nvJitLinkGetLinkedCubinSize(link, ctypes.byref(size)) == 0
@@ -86,7 +108,7 @@ if minor.value == 99:  # stands for NVIDIA's
 for options in ((), ("-arch=sm_90", "-fast"), ("-arch=90",), ("-arch=sm_90", "-ptx"), (None,)):
     print(created(*options)[0] if None not in options else
           library.nvJitLinkCreate(ctypes.byref(ctypes.c_void_p()), 1, None))
-result, link = created("-arch=sm_90a", "-O3", "-lto", "-maxrregcount=32")
+result, link = created("-arch=sm_90a", "-O3", "-maxrregcount=32")
 assert result == 0
 assert library.nvJitLinkGetLinkedCubinSize(link, ctypes.byref(ctypes.c_size_t())) == 3  # not yet
 assert add(link, ANY, CALLER, b"caller") == 0
@@ -105,3 +127,4 @@ result, link = created("-arch=sm_90")
 print(add(link, PTX, b".version 7.0\n.target sm_80\n.address_size 64\nadd\n", b"wrong"))
 print(log_of(link).splitlines()[0])
 assert library.nvJitLinkDestroy(ctypes.byref(link)) == 0
+lto()

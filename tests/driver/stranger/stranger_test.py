@@ -290,8 +290,31 @@ def part_nvrtc():
     check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
 
 
-OTHER_LINKER = """
+# Stands for NVIDIA's: makes the PTX of `twice` of LTO IR if it has seen what calls it.
+OTHER_LINKER = r"""
+#include <stddef.h>
+#include <string.h>
+static const char ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .func (.param .b32 r) twice (.param .b32 a) {"
+    " .reg .b32 %r<3>; ld.param.b32 %r1, [a]; add.u32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret; }\n";
+static int inputs;
 int nvJitLinkVersion(unsigned *major, unsigned *minor) { *major = 13; *minor = 99; return 0; }
+int nvJitLinkCreate(void **handle, unsigned count, const char **options) {
+  static int link;
+  *handle = &link;
+  inputs = 0;
+  return strcmp(options[count - 2], "-lto") == 0 && strcmp(options[count - 1], "-ptx") == 0 ? 0 : 1;
+}
+int nvJitLinkDestroy(void **handle) { *handle = NULL; return 0; }
+int nvJitLinkAddData(void *handle, int type, const void *data, size_t size, const char *name) {
+  inputs += type == 3 ? 1 : 10;
+  return handle == NULL || data == NULL || size == 0 || name == NULL;
+}
+int nvJitLinkComplete(void *handle) { return handle != NULL && (inputs == 11 || inputs == 1) ? 0 : 5; }
+int nvJitLinkGetLinkedPtxSize(void *handle, size_t *size) { *size = sizeof ptx; return handle == NULL; }
+int nvJitLinkGetLinkedPtx(void *handle, char *text) { strcpy(text, ptx); return handle == NULL; }
+int nvJitLinkGetErrorLogSize(void *handle, size_t *size) { *size = 0; return handle == NULL; }
+int nvJitLinkGetErrorLog(void *handle, char *log) { return handle == NULL || log == NULL; }
 """
 LINKED_WITH_IT = """
 #include <stdio.h>
@@ -301,34 +324,40 @@ int main(void) { unsigned a, b; nvJitLinkVersion(&a, &b); printf("%u %u\\n", a, 
 
 
 def part_nvjitlink():
-    audit = {"LD_AUDIT": str(standin / "libptxgen_toolkit_ptx.so")}
-
-    def linked(library, name, first, **settings):
-        done = on_standin(sys.executable, here / "nvjitlink.py", library, name, **settings)
-        print(done.stdout, end="")
-        check(done.stdout.splitlines() == [
-            first, "2", "1", "1", "18", "10", "8 8 3 8", "42 10", "4",
-            "ptxas wrong, line 4; error   : expected a directive, a variable or a function, found "
-            "'add' [syntax]"], f"{library} gives\n{done.stdout}")
-        for text in ("the option -arch=sm_NN is missing", "'-fast' is no option of nvJitLink.h (13.0)",
-                     "'-arch=90' names no target; write -arch=sm_90", "-ptx needs -lto",
-                     "the input 'lto.bc' is LTO IR; the emulated GPU links PTX: compile without -dlto, "
-                     "to PTX", "the input 'unknown' is of kind 9, which nvJitLink.h (13.0) does not have"):
-            check(f"ptxgen emulated driver: error: nvJitLink: {text}\n" in done.stderr,
-                  f"{text!r} is not in the log:\n{done.stderr}")
-
-    linked("libnvJitLink.so.13", "13_0", "13 0")
-    linked("libnvJitLink.so.12", "12_4", "12 9")
-    # In place of another one, which a program opens by its path or is linked with.
     (work / "other.c").write_text(OTHER_LINKER)
     (work / "main.c").write_text(LINKED_WITH_IT)
     other = (work / "other/libnvJitLink.so.13").resolve()
     other.parent.mkdir(exist_ok=True)
     run(c_compiler(), "-shared", "-fPIC", f"-Wl,-soname,{other.name}", work / "other.c", "-o", other)
+    audit = {"LD_AUDIT": str(standin / "libptxgen_toolkit_ptx.so")}
+    own = ["2", "1", "1", "18", "10", "18 18 3 8", "42 10", "4",
+           "ptxas wrong, line 4; error   : expected a directive, a variable or a function, found 'add' "
+           "[syntax]"]
+    with_lto = ["complete: 0 LTO IR runs: 42", "PTX: 3 3", ".version 7.0"]
+    missing = "NVIDIA's libnvJitLink, which compiles LTO IR, is not found; set PTXGEN_NVJITLINK_PATH"
+
+    def linked(library, name, first, lines, lto_linker, **settings):
+        done = on_standin(sys.executable, here / "nvjitlink.py", library, name,
+                          PTXGEN_NVJITLINK_PATH=str(lto_linker), **settings)
+        print(done.stdout, end="")
+        check(done.stdout.splitlines() == [first, *own, *lines], f"{library} prints\n{done.stdout}")
+        for text in ("the option -arch=sm_NN is missing", "'-fast' is no option of nvJitLink.h (13.0)",
+                     "'-arch=90' names no target; write -arch=sm_90", "-ptx needs -lto",
+                     "the input 'lto.bc' is LTO IR: add -lto", "-ptx: no input is LTO IR",
+                     "the input 'unknown' is of kind 9, which nvJitLink.h (13.0) does not have"):
+            check(f"ptxgen emulated driver: error: nvJitLink: {text}\n" in done.stderr,
+                  f"{text!r} is not in the log:\n{done.stderr}")
+
+    linked("libnvJitLink.so.13", "13_0", "13 0", with_lto, other)
+    linked("libnvJitLink.so.12", "12_4", "12 9", ["LTO IR: 6 " + missing, "PTX: 3 3"], "/nowhere/lib.so")
+    # Its own library is no other one.
+    linked("libnvJitLink.so.13", "13_0", "13 0", ["LTO IR: 6 " + missing, "PTX: 3 3"],
+           standin / "libnvJitLink.so.13")
+    # In place of another one, which a program opens by its path or is linked with.
     run(c_compiler(), work / "main.c", other, f"-Wl,-rpath,{other.parent}", "-o", work / "main")
     plain = run(sys.executable, here / "nvjitlink.py", other, "13_0", LD_LIBRARY_PATH=str(standin))
-    check(plain.stdout == "13 99\n", f"{other} says {plain.stdout}")
-    linked(other, "13_0", "13 0", **audit)
+    check(plain.stdout == "13 99\n", f"{other} prints {plain.stdout}")
+    linked(other, "13_0", "13 0", with_lto, other, **audit)
     for settings, expected in (({}, "13 99\n"), (audit, "13 0\n")):
         done = run(work / "main", **settings)
         check(done.stdout == expected, f"main with {settings} prints {done.stdout}, not {expected}")
