@@ -50,6 +50,7 @@ PRINTED = {"printf": "thread 100: has  0.00 abcdef0123 x\nthread 101: has  1.50 
 LOGGED = {"cooperative": "a cooperative grid of 100000 blocks",
           "device_assert": "positive",
           "graph_memory": "cuGraphClone: a graph with nodes that allocate",
+          "graph_conditions": "cuGraphClone: a graph with conditional nodes",
           "dynamic_shared": "60000 bytes of dynamic shared memory; it may have 49152",
           "launch_attributes": r"a grid of \(0,1,1\) blocks",
           "illegal_address": "write",

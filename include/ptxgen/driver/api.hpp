@@ -550,9 +550,29 @@ enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_EMPTY = 5,
   CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
   CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+  CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+  CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
   CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
   CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+  CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+  CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 };
+enum CUgraphConditionalNodeType : int {
+  CU_GRAPH_COND_TYPE_IF = 0,
+  CU_GRAPH_COND_TYPE_WHILE = 1,
+  CU_GRAPH_COND_TYPE_SWITCH = 2,
+};
+enum CUgraphChildGraphNodeOwnership : int {
+  CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
+  CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,
+};
+enum CUstreamUpdateCaptureDependencies_flags : int {
+  CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0,
+  CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1,
+};
+inline constexpr unsigned kGraphAssignDefault = 1;  ///< CU_GRAPH_COND_ASSIGN_DEFAULT
+/// What a kernel sets with cudaGraphSetConditional.
+using CUgraphConditionalHandle = std::uint64_t;
 enum CUgraphInstantiate_flags : int {
   CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
   CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
@@ -569,6 +589,9 @@ enum CUgraphInstantiateResult : int {
   CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
   CUDA_GRAPH_INSTANTIATE_ERROR = 1,
   CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+  CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+  CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+  CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
 };
 enum CUgraphExecUpdateResult : int {
   CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
@@ -625,6 +648,81 @@ struct CUDA_MEM_ALLOC_NODE_PARAMS {
   std::size_t accessDescCount;
   std::size_t bytesize;
   CUdeviceptr dptr;  ///< result
+};
+// Parameters of a node of any type.
+struct CUDA_KERNEL_NODE_PARAMS_v3 {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+  CUkernel kern;
+  CUcontext ctx;
+};
+struct CUDA_MEMCPY_NODE_PARAMS {
+  int flags;
+  int reserved;
+  CUcontext copyCtx;  ///< null: the current one
+  CUDA_MEMCPY3D copyParams;
+};
+struct CUDA_MEMSET_NODE_PARAMS_v2 {
+  CUdeviceptr dst;
+  std::size_t pitch;
+  unsigned value;
+  unsigned elementSize;
+  std::size_t width;
+  std::size_t height;
+  CUcontext ctx;  ///< null: the current one
+};
+struct CUDA_HOST_NODE_PARAMS_v2 {
+  void (*fn)(void* user);
+  void* userData;
+};
+struct CUDA_CHILD_GRAPH_NODE_PARAMS {
+  CUgraph graph;
+  CUgraphChildGraphNodeOwnership ownership;
+};
+struct CUDA_EVENT_RECORD_NODE_PARAMS {
+  CUevent event;
+};
+struct CUDA_EVENT_WAIT_NODE_PARAMS {
+  CUevent event;
+};
+struct CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
+  CUmemPoolProps poolProps;
+  const CUmemAccessDesc* accessDescs;
+  std::size_t accessDescCount;
+  std::size_t bytesize;
+  CUdeviceptr dptr;  ///< result
+};
+struct CUDA_MEM_FREE_NODE_PARAMS {
+  CUdeviceptr dptr;
+};
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+  CUgraphConditionalHandle handle;
+  CUgraphConditionalNodeType type;
+  unsigned size;         ///< bodies
+  CUgraph* phGraph_out;  ///< result: the bodies, an array of the node's
+  CUcontext ctx;
+};
+struct CUgraphNodeParams {
+  CUgraphNodeType type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    CUDA_KERNEL_NODE_PARAMS_v3 kernel;
+    CUDA_MEMCPY_NODE_PARAMS memcpy;
+    CUDA_MEMSET_NODE_PARAMS_v2 memset;
+    CUDA_HOST_NODE_PARAMS_v2 host;
+    CUDA_CHILD_GRAPH_NODE_PARAMS graph;
+    CUDA_EVENT_WAIT_NODE_PARAMS eventWait;
+    CUDA_EVENT_RECORD_NODE_PARAMS eventRecord;
+    CUDA_MEM_ALLOC_NODE_PARAMS_v2 alloc;
+    CUDA_MEM_FREE_NODE_PARAMS free;
+    CUDA_CONDITIONAL_NODE_PARAMS conditional;
+  };
+  long long reserved2;
 };
 struct CUctxCreateParams {
   void* execAffinityParams;

@@ -32,6 +32,13 @@ using cudaGraphExecUpdateResultInfo = CUgraphExecUpdateResultInfo;
 using cudaGraphInstantiateParams = CUDA_GRAPH_INSTANTIATE_PARAMS;
 using cudaMemPoolProps = CUmemPoolProps;
 using cudaMemAllocNodeParams = CUDA_MEM_ALLOC_NODE_PARAMS;
+using cudaMemAllocNodeParamsV2 = CUDA_MEM_ALLOC_NODE_PARAMS_v2;
+using cudaMemFreeNodeParams = CUDA_MEM_FREE_NODE_PARAMS;
+using cudaHostNodeParamsV2 = CUDA_HOST_NODE_PARAMS_v2;
+using cudaChildGraphNodeParams = CUDA_CHILD_GRAPH_NODE_PARAMS;
+using cudaEventRecordNodeParams = CUDA_EVENT_RECORD_NODE_PARAMS;
+using cudaEventWaitNodeParams = CUDA_EVENT_WAIT_NODE_PARAMS;
+using cudaLaunchAttributeValue = CUlaunchAttributeValue;
 using cudaMemcpyAttributes = CUmemcpyAttributes;
 using cudaMemcpy3DBatchOp = CUDA_MEMCPY3D_BATCH_OP;
 using cudaMemAccessDesc = CUmemAccessDesc;
@@ -40,6 +47,7 @@ using cudaLaunchAttribute = CUlaunchAttribute;
 using cudaHostFn_t = CUhostFn;
 using cudaTextureObject_t = unsigned long long;
 using cudaSurfaceObject_t = unsigned long long;
+using cudaGraphConditionalHandle = unsigned long long;
 /// CUDA 12 has it without `reserved`: of the caller's only the first `kResourceViewBytes12` bytes
 /// may be read.
 using cudaResourceViewDesc = CUDA_RESOURCE_VIEW_DESC;
@@ -133,6 +141,50 @@ struct cudaKernelNodeParams {
 struct cudaHostNodeParams {
   cudaHostFn_t fn;
   void* userData;
+};
+// Parameters of a node of any type.
+struct cudaKernelNodeParamsV2 {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+struct cudaMemcpyNodeParams {
+  int flags;
+  int reserved[3];
+  cudaMemcpy3DParms copyParams;
+};
+struct cudaMemsetParamsV2 {
+  void* dst;
+  std::size_t pitch;
+  unsigned value;
+  unsigned elementSize;
+  std::size_t width, height;
+};
+struct cudaConditionalNodeParams {
+  cudaGraphConditionalHandle handle;
+  CUgraphConditionalNodeType type;
+  unsigned size;             ///< bodies
+  cudaGraph_t* phGraph_out;  ///< result: the bodies, an array of the node's
+};
+struct cudaGraphNodeParams {
+  CUgraphNodeType type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    cudaKernelNodeParamsV2 kernel;
+    cudaMemcpyNodeParams memcpy;
+    cudaMemsetParamsV2 memset;
+    cudaHostNodeParamsV2 host;
+    cudaChildGraphNodeParams graph;
+    cudaEventWaitNodeParams eventWait;
+    cudaEventRecordNodeParams eventRecord;
+    cudaMemAllocNodeParamsV2 alloc;
+    cudaMemFreeNodeParams free;
+    cudaConditionalNodeParams conditional;
+  };
+  long long reserved2;
 };
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;

@@ -99,6 +99,13 @@ cudaError_t driver_call(CUresult (*driver)(Parameters...), Arguments... argument
 /// The driver's parameters of a fill node.
 [[nodiscard]] CUDA_MEMSET_NODE_PARAMS fill_of(const cudaMemsetParams& parameters);
 
+// graph_any.cpp ---------------------------------------------------------------------------------
+
+/// cudaGraphAddNode of both versions; `edges` may be null.
+[[nodiscard]] cudaError_t add_any_node(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, const cudaGraphEdgeData* edges,
+                                       std::size_t count, cudaGraphNodeParams* parameters);
+
 // arrays.cpp ------------------------------------------------------------------------------------
 
 /// The channels of an array's elements.

@@ -119,6 +119,49 @@ cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t
                                         std::size_t count) {
   return driver_call(cuGraphAddDependencies_v2, graph, from, to, edges, count);
 }
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                std::size_t count, unsigned flags) {
+  return driver_call(cuStreamUpdateCaptureDependencies, stream, nodes, count, flags);
+}
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                        const cudaGraphNode_t* to, std::size_t count) {
+  return driver_call(cuGraphRemoveDependencies, graph, from, to, count);
+}
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes,
+                                         std::size_t* count) {
+  return driver_call(cuGraphNodeGetDependencies, node, nodes, count);
+}
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes,
+                                           std::size_t* count) {
+  return driver_call(cuGraphNodeGetDependentNodes, node, nodes, count);
+}
+cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                             std::size_t count, cudaGraphNodeParams* parameters) {
+  return add_any_node(node, graph, after, nullptr, count, parameters);
+}
+cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                   const cudaGraphEdgeData* edges,
+                                                   std::size_t count, unsigned flags) {
+  return driver_call(cuStreamUpdateCaptureDependencies_v2, stream, nodes, edges, count, flags);
+}
+cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                           const cudaGraphNode_t* to,
+                                           const cudaGraphEdgeData* edges, std::size_t count) {
+  return driver_call(cuGraphRemoveDependencies_v2, graph, from, to, edges, count);
+}
+cudaError_t cudaGraphNodeGetDependencies_v2(cudaGraphNode_t node, cudaGraphNode_t* nodes,
+                                            cudaGraphEdgeData* edges, std::size_t* count) {
+  return driver_call(cuGraphNodeGetDependencies_v2, node, nodes, edges, count);
+}
+cudaError_t cudaGraphNodeGetDependentNodes_v2(cudaGraphNode_t node, cudaGraphNode_t* nodes,
+                                              cudaGraphEdgeData* edges, std::size_t* count) {
+  return driver_call(cuGraphNodeGetDependentNodes_v2, node, nodes, edges, count);
+}
+cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph,
+                                const cudaGraphNode_t* after, const cudaGraphEdgeData* edges,
+                                std::size_t count, cudaGraphNodeParams* parameters) {
+  return add_any_node(node, graph, after, edges, count, parameters);
+}
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
                               std::size_t* count) {
   return driver_call(cuGraphGetEdges, graph, from, to, count);

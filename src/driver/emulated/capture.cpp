@@ -54,7 +54,7 @@ void finish(const std::shared_ptr<Capture>& capture) {
 }
 
 void drop(const std::shared_ptr<Capture>& capture) {
-  remove_handles(*capture->graph);
+  if (capture->own_graph) remove_handles(*capture->graph);
   finish(capture);
 }
 
@@ -86,8 +86,10 @@ std::shared_ptr<CUgraphNode_st> add_node(const std::shared_ptr<CUstream_st>& str
   const CUgraphNodeType type = type_of(operation);
   std::shared_ptr<CUgraphNode_st> node =
       append(*stream->capture->graph, type, std::move(operation), stream->context, branch.tail);
+  for (std::size_t i = 0; i < branch.edges.size(); ++i) node->edges[i].data = branch.edges[i];
   enroll(node);
   branch.tail = {node.get()};
+  branch.edges.clear();
   return node;
 }
 
@@ -103,10 +105,13 @@ std::set<CUgraphNode> with_all_before(std::vector<CUgraphNode> open) {
   return result;
 }
 
-/// Whether every node comes before the end of the origin stream.
+/// Whether every node of the capture comes before the end of the origin stream.
 bool is_joined(const Capture& capture) {
-  return with_all_before(capture.branches.at(capture.origin.get()).tail).size() ==
-         capture.graph->nodes.size();
+  const std::set<CUgraphNode> before =
+      with_all_before(capture.branches.at(capture.origin.get()).tail);
+  return std::ranges::all_of(capture.graph->nodes, [&](const auto& node) {
+    return node->number < capture.first_number || before.contains(node.get());
+  });
 }
 
 /// Every node that comes before the end of a stream which takes part.
@@ -128,7 +133,30 @@ CUresult with_stream(CUstream handle, Work&& work) {
   });
 }
 
-CUresult begin_capture(const std::shared_ptr<CUstream_st>& stream, CUstreamCaptureMode mode) {
+/// What a capture into a graph of the caller begins after.
+struct CaptureStart {
+  CUgraph graph = nullptr;  ///< null: a new one
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* data = nullptr;
+  std::size_t count = 0;
+};
+
+/// The nodes of a list, which must be different ones of the graph.
+CUresult read_nodes(const CUgraph_st& graph, const CUgraphNode* list, std::size_t count,
+                    std::vector<CUgraphNode>& nodes) {
+  if (list == nullptr && count != 0) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::shared_ptr<CUgraphNode_st> node = hold(list[i]);
+    if (!node || node->graph != &graph || std::ranges::find(nodes, node.get()) != nodes.end()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    nodes.push_back(node.get());
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult begin_capture(const std::shared_ptr<CUstream_st>& stream, CUstreamCaptureMode mode,
+                       const CaptureStart& start = {}) {
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -138,17 +166,55 @@ CUresult begin_capture(const std::shared_ptr<CUstream_st>& stream, CUstreamCaptu
   const std::lock_guard lock(graphs_mutex());
   if (stream->capture) return CUDA_ERROR_ILLEGAL_STATE;
   const auto capture = std::make_shared<Capture>();
+  capture->own_graph = start.graph == nullptr;
+  capture->graph = capture->own_graph ? std::make_shared<CUgraph_st>() : hold(start.graph);
+  std::vector<CUgraphNode> tail;
+  if (!capture->graph) return CUDA_ERROR_INVALID_VALUE;
+  if (capture->graph->capturing) return CUDA_ERROR_ILLEGAL_STATE;
+  if (const CUresult result = read_nodes(*capture->graph, start.nodes, start.count, tail)) {
+    return result;
+  }
+  capture->first_number = capture->graph->next_number;
   capture->number = ++captures().last_number;
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
-  capture->graph = std::make_shared<CUgraph_st>();
   capture->graph->capturing = true;
   capture->origin = stream;
-  enroll(capture->graph);
-  draw_in(capture, stream, {});
+  if (capture->own_graph) enroll(capture->graph);
+  draw_in(capture, stream, std::move(tail));
+  if (start.data != nullptr) {
+    capture->branches.at(stream.get()).edges.assign(start.data, start.data + start.count);
+  }
   captures().active.push_back(capture);
   captures().count = static_cast<int>(captures().active.size());
   return CUDA_SUCCESS;
+}
+
+/// What the stream's next node comes after, besides or instead of what it would.
+CUresult update_dependencies(CUstream handle, const CaptureStart& wanted, unsigned flags) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES) return CUDA_ERROR_INVALID_VALUE;
+    const std::lock_guard lock(graphs_mutex());
+    if (!stream->capture) return CUDA_ERROR_ILLEGAL_STATE;
+    if (stream->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    std::vector<CUgraphNode> nodes;
+    if (const CUresult result =
+            read_nodes(*stream->capture->graph, wanted.nodes, wanted.count, nodes)) {
+      return result;
+    }
+    Capture::Branch& branch = stream->capture->branches.at(stream.get());
+    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) {
+      branch.tail.clear();
+      branch.edges.clear();
+    }
+    branch.edges.resize(branch.tail.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (std::ranges::find(branch.tail, nodes[i]) != branch.tail.end()) continue;
+      branch.tail.push_back(nodes[i]);
+      branch.edges.push_back(wanted.data != nullptr ? wanted.data[i] : CUgraphEdgeData{});
+    }
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult end_capture(const std::shared_ptr<CUstream_st>& stream, CUgraph* graph) {
@@ -211,7 +277,7 @@ CUresult capture_info(CUstream handle, const InfoRequest& wanted) {
     if (*wanted.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
     Capture& capture = *stream->capture;
     Capture::Branch& branch = capture.branches.at(stream.get());
-    branch.edges.assign(branch.tail.size(), CUgraphEdgeData{});
+    branch.edges.resize(branch.tail.size());
     if (wanted.number != nullptr) *wanted.number = capture.number;
     if (wanted.graph != nullptr) *wanted.graph = capture.graph.get();
     if (wanted.nodes != nullptr) *wanted.nodes = branch.tail.data();
@@ -389,6 +455,27 @@ CUresult stream_begin_capture(CUstream handle, CUstreamCaptureMode mode) {
   return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
     return begin_capture(stream, mode);
   });
+}
+
+CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph,
+                                       const CUgraphNode* dependencies,
+                                       const CUgraphEdgeData* dependency_data,
+                                       std::size_t num_dependencies, CUstreamCaptureMode mode) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return begin_capture(stream, mode, {graph, dependencies, dependency_data, num_dependencies});
+  });
+}
+
+CUresult stream_update_capture_dependencies(CUstream stream, CUgraphNode* dependencies,
+                                            std::size_t num_dependencies, unsigned flags) {
+  return update_dependencies(stream, {nullptr, dependencies, nullptr, num_dependencies}, flags);
+}
+CUresult stream_update_capture_dependencies_v2(CUstream stream, CUgraphNode* dependencies,
+                                               const CUgraphEdgeData* dependency_data,
+                                               std::size_t num_dependencies, unsigned flags) {
+  return update_dependencies(stream, {nullptr, dependencies, dependency_data, num_dependencies},
+                             flags);
 }
 
 CUresult stream_end_capture(CUstream handle, CUgraph* graph) {

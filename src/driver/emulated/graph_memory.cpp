@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "driver/emulated/conditions.hpp"
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
 #include "emulator/state/address_space.hpp"
@@ -96,6 +97,15 @@ CUresult check_allocation(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
   return CUDA_SUCCESS;
 }
 
+/// Every operation, also those of children. Bodies hold none that allocates or frees.
+template <class Work>
+void for_each_step(const Executable& program, Work&& work) {
+  for (const Executable::Step& step : program.steps) {
+    work(step.operation);
+    if (step.child) for_each_step(*step.child, work);
+  }
+}
+
 template <class Work>
 CUresult with_use(CUdevice device, Work&& work) {
   return guarded([&]() -> CUresult {
@@ -154,6 +164,9 @@ void sweep(CUctx_st& context) {
   for (const CUdeviceptr start : std::exchange(context.graph_memories->ended, {})) {
     context.graph_memories->ranges.erase(start);
     context.memory.space().end_reservation(start);
+  }
+  for (const CUdeviceptr cell : std::exchange(context.graph_memories->ended_conditions, {})) {
+    context.memory.space().free(cell);
   }
 }
 
@@ -224,44 +237,53 @@ void forget_graph_memory_of(CUctx_st& context) {
 }
 
 bool has_memory_nodes(const CUgraph_st& graph) noexcept {
-  return std::ranges::any_of(graph.nodes, [](const auto& node) {
-    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+  bool found = false;
+  for_each_node(graph, [&](const CUgraphNode_st& node) {
+    found = found || node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            node.type == CU_GRAPH_NODE_TYPE_MEM_FREE;
   });
+  return found;
 }
 
 bool is_instantiated(const CUgraph_st& graph) noexcept {
-  return std::ranges::any_of(graph.nodes, [](const auto& node) {
-    const auto* const allocation = std::get_if<AllocateMemory>(&node->operation);
-    return allocation != nullptr && !allocation->memory->executable.expired();
+  bool found = false;
+  for_each_node(graph, [&](const CUgraphNode_st& node) {
+    const auto* const allocation = std::get_if<AllocateMemory>(&node.operation);
+    const auto* const choice = std::get_if<Choose>(&node.operation);
+    found = found || (allocation != nullptr && !allocation->memory->executable.expired()) ||
+            (choice != nullptr && !choice->condition->executable.expired());
   });
+  return found;
 }
 
 void note_instantiation(const CUgraph_st& graph,
                         const std::shared_ptr<CUgraphExec_st>& executable) {
-  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
-    const auto* const allocation = std::get_if<AllocateMemory>(&node->operation);
+  for_each_node(graph, [&](const CUgraphNode_st& node) {
+    const auto* const allocation = std::get_if<AllocateMemory>(&node.operation);
+    const auto* const choice = std::get_if<Choose>(&node.operation);
     if (allocation != nullptr) allocation->memory->executable = executable;
-  }
+    if (choice != nullptr) choice->condition->executable = executable;
+  });
 }
 
 void find_memory(Executable& program) {
   std::set<GraphMemory*> freed;
-  for (const Executable::Step& step : program.steps) {
-    if (const auto* const free = std::get_if<FreeMemory>(&step.operation)) {
+  for_each_step(program, [&](const Operation& operation) {
+    if (const auto* const free = std::get_if<FreeMemory>(&operation)) {
       freed.insert(free->memory.get());
     }
-  }
-  for (const Executable::Step& step : program.steps) {
-    const auto* const allocation = std::get_if<AllocateMemory>(&step.operation);
-    if (allocation == nullptr) continue;
+  });
+  for_each_step(program, [&](const Operation& operation) {
+    const auto* const allocation = std::get_if<AllocateMemory>(&operation);
+    if (allocation == nullptr) return;
     if (freed.erase(allocation->memory.get()) == 0) program.kept.push_back(allocation->memory);
-  }
-  for (const Executable::Step& step : program.steps) {
-    const auto* const free = std::get_if<FreeMemory>(&step.operation);
+  });
+  for_each_step(program, [&](const Operation& operation) {
+    const auto* const free = std::get_if<FreeMemory>(&operation);
     if (free != nullptr && freed.contains(free->memory.get())) {
       program.freed.push_back(free->memory);
     }
-  }
+  });
 }
 
 std::string begin_launch(const Executable& program, bool auto_free,

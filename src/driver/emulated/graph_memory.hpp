@@ -15,6 +15,7 @@ struct GraphMemories {
   };
   std::map<CUdeviceptr, Range> ranges;
   std::vector<CUdeviceptr> ended;
+  std::vector<CUdeviceptr> ended_conditions;
 };
 
 /// The memory of one allocation node. Its addresses are the node's for as long as the node, an

@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "driver/emulated/conditions.hpp"
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/graph_memory.hpp"
 #include "driver/emulated/launch.hpp"
@@ -38,15 +39,21 @@ std::shared_ptr<CUgraph_st> copy_of(const CUgraph_st& graph) {
   auto copy = std::make_shared<CUgraph_st>();
   copy->next_number = graph.next_number;
   copy->user_objects.insert(graph.user_objects.begin(), graph.user_objects.end());
+  copy->conditions = graph.conditions;
   std::unordered_map<CUgraphNode, CUgraphNode> twin;
   for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
-    auto made = std::make_shared<CUgraphNode_st>(*node);
-    made->graph = copy.get();
-    made->origin = node.get();
-    made->arguments.clear();
-    if (node->child) made->child = copy_of(*node->child);
-    twin[node.get()] = made.get();
-    copy->nodes.push_back(std::move(made));
+    auto copied = std::make_shared<CUgraphNode_st>(*node);
+    copied->graph = copy.get();
+    copied->origin = node.get();
+    copied->arguments.clear();
+    copied->body_handles.clear();
+    if (node->child) copied->child = copy_of(*node->child);
+    for (std::shared_ptr<CUgraph_st>& body : copied->bodies) {
+      body = copy_of(*body);
+      body->owner = copied.get();
+    }
+    twin[node.get()] = copied.get();
+    copy->nodes.push_back(std::move(copied));
   }
   for (const std::shared_ptr<CUgraphNode_st>& node : copy->nodes) {
     for (CUgraphNode_st::Edge& edge : node->edges) edge.from = twin.at(edge.from);
@@ -79,14 +86,21 @@ void remove_handles(CUgraph_st& graph) {
   for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
     gone(node.get());
     if (node->child) remove_handles(*node->child);
+    for (const std::shared_ptr<CUgraph_st>& body : node->bodies) remove_handles(*body);
   }
   gone(&graph);
 }
 
-namespace {
+bool has_conditions(const CUgraph_st& graph) noexcept {
+  bool found = false;
+  for_each_node(graph, [&](const CUgraphNode_st& node) {
+    found = found || node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  });
+  return found;
+}
 
-CUresult add(const NewNode& wanted, CUgraphNodeType type, Operation operation, CUcontext context,
-             const CUgraph_st* child = nullptr) {
+CUresult add_node(const NewNode& wanted, CUgraphNodeType type, Operation operation,
+                  CUcontext context, std::shared_ptr<CUgraphNode_st>& added) {
   const std::shared_ptr<CUgraph_st> graph = hold(wanted.graph);
   if (!graph || wanted.node == nullptr || (wanted.dependencies == nullptr && wanted.count != 0)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -100,20 +114,17 @@ CUresult add(const NewNode& wanted, CUgraphNodeType type, Operation operation, C
     }
     tail.push_back(before.get());
   }
-  const std::shared_ptr<CUgraph_st> own = child != nullptr ? copy_of(*child) : nullptr;
-  const auto node = append(*graph, type, std::move(operation), context, tail);
-  node->child = own;
-  enroll(node);
-  *wanted.node = node.get();
+  added = append(*graph, type, std::move(operation), context, tail);
+  enroll(added);
+  *wanted.node = added.get();
   return CUDA_SUCCESS;
 }
-
-}  // namespace
 
 CUresult add_node(const NewNode& wanted, CUgraphNodeType type, Operation operation,
                   CUcontext context) {
   const std::lock_guard lock(graphs_mutex());
-  return add(wanted, type, std::move(operation), context);
+  std::shared_ptr<CUgraphNode_st> added;
+  return add_node(wanted, type, std::move(operation), context, added);
 }
 
 namespace entries {
@@ -153,63 +164,14 @@ CUresult give_nodes(const std::vector<CUgraphNode>& nodes, CUgraphNode* out, std
   return CUDA_SUCCESS;
 }
 
-CUresult add_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
-                   const CUgraphEdgeData* data, std::size_t count) {
-  return with_graph(handle, [&](CUgraph_st& graph) {
-    if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-    // All or none.
-    for (const bool really : {false, true}) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::shared_ptr<CUgraphNode_st> before = hold(from[i]);
-        const std::shared_ptr<CUgraphNode_st> after = hold(to[i]);
-        if (!before || !after || before == after || before->graph != &graph ||
-            after->graph != &graph) {
-          return CUDA_ERROR_INVALID_VALUE;
-        }
-        const bool known = std::ranges::find(after->edges, before.get(),
-                                             &CUgraphNode_st::Edge::from) != after->edges.end();
-        if (known) {
-          // A duplicate in one call: the first is kept.
-          if (!really) return CUDA_ERROR_INVALID_VALUE;
-          continue;
-        }
-        if (really) {
-          after->edges.push_back({before.get(), data != nullptr ? data[i] : CUgraphEdgeData{}});
-        }
-      }
-    }
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
-                   bool with_data, std::size_t* count) {
-  return with_graph(handle, [&](const CUgraph_st& graph) {
-    if (count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-    std::size_t found = 0;
-    for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
-      for (const CUgraphNode_st::Edge& edge : node->edges) {
-        const std::size_t i = found++;
-        if (from == nullptr || i >= *count) continue;
-        const bool plain =
-            edge.data.type == 0 && edge.data.from_port == 0 && edge.data.to_port == 0;
-        if (!plain && (!with_data || data == nullptr)) return CUDA_ERROR_LOSSY_QUERY;
-        from[i] = edge.from;
-        to[i] = node.get();
-        if (data != nullptr) data[i] = edge.data;
-      }
-    }
-    if (from != nullptr) {
-      for (std::size_t i = found; i < *count; ++i) from[i] = to[i] = nullptr;
-    }
-    *count = from == nullptr ? found : std::min(*count, found);
-    return CUDA_SUCCESS;
-  });
-}
-
 /// Logs why a call is not supported: a text cannot be logged while graphs are locked.
-CUresult without_memory_nodes(const char* call, CUresult result) {
+CUresult without_memory_nodes(const char* call, CUresult result, bool conditional = false) {
   if (result != CUDA_ERROR_NOT_SUPPORTED) return result;
+  if (conditional) {
+    return refuse(result, format_text("{}: a graph with conditional nodes cannot be cloned or be a "
+                                      "child; add its nodes to the other graph",
+                                      call));
+  }
   return refuse(result, format_text("{}: a graph with nodes that allocate or free memory cannot be "
                                     "cloned or be a child, and its nodes cannot be destroyed",
                                     call));
@@ -240,6 +202,11 @@ struct Describe {
   }
   std::string operator()(const FreeMemory&) const { return "free"; }
   std::string operator()(const RunGraph&) const { return "graph"; }
+  std::string operator()(const Choose& choice) const {
+    return choice.type == CU_GRAPH_COND_TYPE_IF      ? "if"
+           : choice.type == CU_GRAPH_COND_TYPE_WHILE ? "while"
+                                                     : "switch";
+  }
   std::string operator()(const Empty&) const { return "empty"; }
 };
 
@@ -251,10 +218,14 @@ void print_dot(const CUgraph_st& graph, const std::string& prefix, std::string& 
     for (const CUgraphNode_st::Edge& edge : node->edges) {
       text += format_text("  {}{} -> {};\n", prefix, edge.from->number, name);
     }
-    if (!node->child) continue;
-    text += format_text("  subgraph cluster_{} {{\n", name);
-    print_dot(*node->child, name + "_", text);
-    text += "  }\n";
+    std::vector<std::shared_ptr<CUgraph_st>> inside = node->bodies;
+    if (node->child) inside.push_back(node->child);
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      const std::string part = node->child ? name : format_text("{}_body{}", name, i);
+      text += format_text("  subgraph cluster_{} {{\n", part);
+      print_dot(*inside[i], part + "_", text);
+      text += "  }\n";
+    }
   }
 }
 
@@ -272,24 +243,32 @@ CUresult graph_create(CUgraph* graph, unsigned flags) {
 }
 
 CUresult graph_destroy(CUgraph handle) {
-  return with_graph(handle, [](CUgraph_st& graph) {
+  const CUresult result = with_graph(handle, [](CUgraph_st& graph) {
     if (graph.capturing) return CUDA_ERROR_ILLEGAL_STATE;
+    if (graph.owner != nullptr) return CUDA_ERROR_INVALID_VALUE;  // goes with its node
     remove_handles(graph);
+    return CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS) return result;
+  return guarded([] {
+    sweep_conditions();
     return CUDA_SUCCESS;
   });
 }
 
 CUresult graph_clone(CUgraph* clone, CUgraph original_graph) {
+  bool conditional = false;
   const CUresult result = with_graph(original_graph, [&](const CUgraph_st& graph) {
     if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (has_memory_nodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
+    conditional = has_conditions(graph);
+    if (conditional || has_memory_nodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
     const std::shared_ptr<CUgraph_st> made = copy_of(graph);
     for (const std::shared_ptr<CUgraphNode_st>& node : made->nodes) enroll(node);
     enroll(made);
     *clone = made.get();
     return CUDA_SUCCESS;
   });
-  return without_memory_nodes("cuGraphClone", result);
+  return without_memory_nodes("cuGraphClone", result, conditional);
 }
 
 CUresult graph_add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
@@ -363,12 +342,18 @@ CUresult graph_add_empty_node(CUgraphNode* node, CUgraph graph, const CUgraphNod
 CUresult graph_add_child_graph_node(CUgraphNode* node, CUgraph graph,
                                     const CUgraphNode* dependencies, std::size_t num_dependencies,
                                     CUgraph child_graph) {
+  bool conditional = false;
   const CUresult result = with_graph(child_graph, [&](const CUgraph_st& child) {
-    if (has_memory_nodes(child)) return CUDA_ERROR_NOT_SUPPORTED;
-    return add({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_GRAPH, Empty{},
-               nullptr, &child);
+    conditional = has_conditions(child);
+    if (conditional || has_memory_nodes(child)) return CUDA_ERROR_NOT_SUPPORTED;
+    std::shared_ptr<CUgraphNode_st> added;
+    const std::shared_ptr<CUgraph_st> copy = copy_of(child);
+    const CUresult done = add_node({node, graph, dependencies, num_dependencies},
+                                   CU_GRAPH_NODE_TYPE_GRAPH, Empty{}, nullptr, added);
+    if (added) added->child = copy;
+    return done;
   });
-  return without_memory_nodes("cuGraphAddChildGraphNode", result);
+  return without_memory_nodes("cuGraphAddChildGraphNode", result, conditional);
 }
 
 CUresult graph_add_event_record_node(CUgraphNode* node, CUgraph graph,
@@ -381,16 +366,6 @@ CUresult graph_add_event_wait_node(CUgraphNode* node, CUgraph graph,
                                    const CUgraphNode* dependencies, std::size_t num_dependencies,
                                    CUevent event) {
   return add_event_node({node, graph, dependencies, num_dependencies}, event, false);
-}
-
-CUresult graph_add_dependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                std::size_t num_dependencies) {
-  return add_edges(graph, from, to, nullptr, num_dependencies);
-}
-
-CUresult graph_add_dependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                   const CUgraphEdgeData* edge_data, std::size_t num_dependencies) {
-  return add_edges(graph, from, to, edge_data, num_dependencies);
 }
 
 CUresult graph_get_nodes(CUgraph handle, CUgraphNode* nodes, std::size_t* num_nodes) {
@@ -410,16 +385,6 @@ CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* root_nodes,
     }
     return give_nodes(roots, root_nodes, num_root_nodes);
   });
-}
-
-CUresult graph_get_edges(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
-                         std::size_t* num_edges) {
-  return get_edges(graph, from, to, nullptr, false, num_edges);
-}
-
-CUresult graph_get_edges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
-                            CUgraphEdgeData* edge_data, std::size_t* num_edges) {
-  return get_edges(graph, from, to, edge_data, true, num_edges);
 }
 
 CUresult graph_node_get_type(CUgraphNode handle, CUgraphNodeType* type) {
@@ -459,6 +424,11 @@ CUresult graph_kernel_node_set_params(CUgraphNode handle,
   return guarded([&] {
     KernelLaunch launch;
     CUcontext context = nullptr;
+    // Clusters and cooperation stay.
+    (void)with_node(handle, [&](const CUgraphNode_st& node) {
+      if (const auto* now = std::get_if<KernelLaunch>(&node.operation)) launch = *now;
+      return CUDA_SUCCESS;
+    });
     // The new arguments may alias the old ones (get, change, set), so they are read first.
     if (const CUresult result = kernel_of(node_params, launch, context); result != CUDA_SUCCESS) {
       return result;
@@ -482,6 +452,8 @@ CUresult graph_destroy_node(CUgraphNode handle) {
     }
     std::erase_if(graph.nodes, [&](const auto& one) { return one.get() == handle; });
     if (node.child) remove_handles(*node.child);
+    for (const std::shared_ptr<CUgraph_st>& body : node.bodies) remove_handles(*body);
+    if (auto* choice = std::get_if<Choose>(&node.operation)) choice->condition->used = false;
     gone(handle);
     return CUDA_SUCCESS;
   });

@@ -254,6 +254,7 @@ CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelL
   launch.block = request.block;
   launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
   launch.cooperative = request.cooperative;
+  launch.cluster_given = request.cluster.count() != 0;
   const std::lock_guard lock(context->mutex);
   launch.options = context->options;
   return CUDA_SUCCESS;
@@ -276,6 +277,8 @@ CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& la
   request.grid = {parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ};
   request.block = {parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ};
   request.dynamic_shared_bytes = parameters.sharedMemBytes;
+  request.cooperative = launch.cooperative;
+  if (launch.cluster_given) request.cluster = launch.cluster;
   request.kernel_params = parameters.kernelParams;
   request.extra = parameters.extra;
   return prepare_launch(request.function->owner->context, request, launch);

@@ -36,6 +36,7 @@ struct KernelLaunch {
   emulator::Dim3 cluster{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
+  bool cluster_given = false;        ///< by the launch, not by the kernel
   std::vector<std::byte> arguments;  ///< the parameter block
   emulator::Options options;         ///< as they were when the launch was queued
   std::uint64_t number = 0;          ///< 0, for a node of a graph: gets one each time it runs
@@ -92,9 +93,15 @@ struct RunGraph {
   std::shared_ptr<const Executable> executable;
   std::shared_ptr<const emulator::Options> options;  ///< of all its kernels
 };
+struct Condition;  ///< conditions.hpp: what a handle of a condition stands for
+/// A conditional node, which runs one of its bodies, or its body repeatedly, or nothing.
+struct Choose {
+  std::shared_ptr<Condition> condition;
+  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+};
 struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
-                               AllocateMemory, FreeMemory, RunGraph>;
+                               AllocateMemory, FreeMemory, RunGraph, Choose>;
 
 /// What a texture or surface object was created from.
 struct ImageDescription {
@@ -398,7 +405,8 @@ void unload_modules_of(CUcontext context);
 [[nodiscard]] CUresult run_kernel(CUcontext context, const KernelLaunch& launch);
 /// A number that no other launch of the process has.
 [[nodiscard]] std::uint64_t next_launch_number() noexcept;
-/// Checks a launch as cuLaunchKernel does and packs its arguments: for kernel nodes of graphs.
+/// Checks a launch as cuLaunchKernel does and packs its arguments: for kernel nodes of graphs. It
+/// is cooperative and has the clusters that `launch` has before.
 [[nodiscard]] CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& launch);
 /// Where the function's parameters begin in `KernelLaunch::arguments`, in their order.
 [[nodiscard]] std::vector<std::uint32_t> parameter_offsets(CUfunction function);

@@ -6,15 +6,6 @@
 namespace ptxgen::inline v0::driver::recorder {
 namespace {
 
-void add_graph_memory(Recorder& all, CUdeviceptr address, std::uint64_t bytes, CUgraph graph) {
-  CUcontext now = nullptr;
-  if (all.base.ctx_get_current(&now) != CUDA_SUCCESS) return;
-  if (all.context != nullptr && now != all.context) return;
-  all.begin();
-  all.graph_memory[address] = {bytes, graph, nullptr};
-  all.sink.write(GraphMemoryStep{address, bytes});
-}
-
 /// Writes the step of a node that the driver has run.
 struct WriteNode {
   Recorder& all;
@@ -41,6 +32,15 @@ struct WriteNode {
 };
 
 }  // namespace
+
+void add_graph_memory(Recorder& all, CUdeviceptr address, std::uint64_t bytes, CUgraph graph) {
+  CUcontext now = nullptr;
+  if (all.base.ctx_get_current(&now) != CUDA_SUCCESS) return;
+  if (all.context != nullptr && now != all.context) return;
+  all.begin();
+  all.graph_memory[address] = {bytes, graph, nullptr};
+  all.sink.write(GraphMemoryStep{address, bytes});
+}
 
 void captured_memory(Recorder& all, CUstream stream, CUdeviceptr address, std::uint64_t bytes) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

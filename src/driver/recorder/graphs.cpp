@@ -1,5 +1,6 @@
 // src/driver/recorder/graphs.cpp - graphs of a recorded program, run node by node
 #include <algorithm>
+#include <bit>
 
 #include "driver/recorder/recorder.hpp"
 #include "driver/recorder/repeat.hpp"
@@ -58,11 +59,24 @@ Work node_work(Recorder& all, const CUDA_KERNEL_NODE_PARAMS& params, const Work&
   return work;
 }
 
-/// What a kernel node does now: its parameters may have been set after it was built.
+/// What a kernel node does now: its parameters and attributes may have been set after it was built.
 Work kernel_work(Recorder& all, CUgraphNode node, const Work& known) {
   CUDA_KERNEL_NODE_PARAMS params{};
   if (all.base.graph_kernel_node_get_params(node, &params) != CUDA_SUCCESS) return {};
-  return node_work(all, params, known);
+  Work work = node_work(all, params, known);
+  auto* const kernel = std::get_if<KernelWork>(&work);
+  const auto ask = all.base.graph_kernel_node_get_attribute;
+  if (kernel == nullptr || ask == nullptr) return work;
+  CUlaunchAttributeValue value{};
+  if (ask(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS) {
+    kernel->step.cooperative = value.cooperative != 0;
+  }
+  if (ask(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS) {
+    kernel->step.cluster[0] = value.clusterDim.x;
+    kernel->step.cluster[1] = value.clusterDim.y;
+    kernel->step.cluster[2] = value.clusterDim.z;
+  }
+  return work;
 }
 
 void add_nodes(Recorder& all, CUgraph graph, RecordedGraph& recorded) {
@@ -171,6 +185,17 @@ void replace_captures(Table& table) {
     if (result == CUDA_SUCCESS) ++all.captures;
     return result;
   };
+  if (table.stream_begin_capture_to_graph != nullptr) {
+    table.stream_begin_capture_to_graph =
+        [](CUstream stream, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData* data,
+           std::size_t count, CUstreamCaptureMode mode) -> CUresult {
+      Recorder& all = *active();
+      const CUresult result =
+          all.base.stream_begin_capture_to_graph(stream, graph, after, data, count, mode);
+      if (result == CUDA_SUCCESS) ++all.captures;
+      return result;
+    };
+  }
   table.stream_end_capture = [](CUstream stream, CUgraph* graph) -> CUresult {
     Recorder& all = *active();
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -217,6 +242,68 @@ Work fill_work(const CUDA_MEMSET_NODE_PARAMS& fill) {
 
 Work host_work(const CUDA_HOST_NODE_PARAMS& host) { return HostWork{host.fn, host.userData}; }
 
+/// What a node of any type does, by its parameters. Kernels are asked for theirs later.
+Work any_work(Recorder& all, CUgraphNode node, const CUgraphNodeParams& params) {
+  switch (params.type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return copy_work(all, params.memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS_v2& fill = params.memset;
+      return fill_work(
+          {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width, fill.height});
+    }
+    case CU_GRAPH_NODE_TYPE_HOST:
+      return host_work({params.host.fn, params.host.userData});
+    case CU_GRAPH_NODE_TYPE_GRAPH: {
+      CUgraph child = nullptr;
+      (void)all.base.graph_child_graph_node_get_graph(node, &child);
+      if (child != params.graph.graph) copy_nodes(all, params.graph.graph, child);
+      return ChildWork{child};
+    }
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return EventWork{params.eventWait.event, true};
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return EventWork{params.eventRecord.event, false};
+    default:
+      return {};
+  }
+}
+
+/// A node of any type was added.
+CUresult added_any(CUresult result, const CUgraphNode* node, CUgraph graph,
+                   const CUgraphNodeParams* params) {
+  return added(result, node, [&](Recorder& all) {
+    if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+      add_graph_memory(all, params->alloc.dptr, params->alloc.bytesize, graph);
+    }
+    return any_work(all, *node, *params);
+  });
+}
+
+void replace_any_nodes(Table& table) {
+  table.graph_add_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                            std::size_t count, CUgraphNodeParams* params) -> CUresult {
+    return added_any(active()->base.graph_add_node(node, graph, after, count, params), node, graph,
+                     params);
+  };
+  if (table.graph_add_node_v2 != nullptr) {
+    table.graph_add_node_v2 = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                 const CUgraphEdgeData* data, std::size_t count,
+                                 CUgraphNodeParams* params) -> CUresult {
+      return added_any(active()->base.graph_add_node_v2(node, graph, after, data, count, params),
+                       node, graph, params);
+    };
+  }
+  if (table.graph_node_set_params == nullptr) return;
+  table.graph_node_set_params = [](CUgraphNode node, CUgraphNodeParams* params) -> CUresult {
+    return added(active()->base.graph_node_set_params(node, params), &node, [&](Recorder& all) {
+      // Kernels keep what their parameters do not say.
+      return params->type == CU_GRAPH_NODE_TYPE_KERNEL ? all.nodes[node]
+                                                       : any_work(all, node, *params);
+    });
+  };
+}
+
 void replace_memory_nodes(Table& table) {
   table.graph_add_memcpy_node = [](CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                    std::size_t count, const CUDA_MEMCPY3D* copy,
@@ -251,6 +338,21 @@ void replace_parameters(Table& table) {
                                         const CUDA_HOST_NODE_PARAMS* host) -> CUresult {
     return set_later(active()->base.graph_host_node_set_params(node, host), node,
                      [&](Recorder&) { return host_work(*host); });
+  };
+}
+
+void replace_event_parameters(Table& table) {
+  table.graph_event_record_node_set_event = [](CUgraphNode node, CUevent event) -> CUresult {
+    return set_later(active()->base.graph_event_record_node_set_event(node, event), node,
+                     [&](Recorder&) {
+                       return EventWork{event, false};
+                     });
+  };
+  table.graph_event_wait_node_set_event = [](CUgraphNode node, CUevent event) -> CUresult {
+    return set_later(active()->base.graph_event_wait_node_set_event(node, event), node,
+                     [&](Recorder&) {
+                       return EventWork{event, true};
+                     });
   };
 }
 
@@ -333,6 +435,67 @@ CUresult set_in_executable(CUresult result, CUgraphExec executable, CUgraphNode 
   });
 }
 
+/// An executable was changed in a way that is not followed: its launches are noted.
+CUresult changed_unseen(CUresult result, CUgraphExec executable) {
+  return entry([&]() -> CUresult {
+    if (result != CUDA_SUCCESS) return result;
+    Recorder& all = *active();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.graphs.find(executable);
+    if (found != all.graphs.end()) found->second.changed = true;
+    return result;
+  });
+}
+
+void replace_executable_parts(Table& table) {
+  if (table.graph_exec_child_graph_node_set_params != nullptr) {
+    table.graph_exec_child_graph_node_set_params = [](CUgraphExec executable, CUgraphNode node,
+                                                      CUgraph child) -> CUresult {
+      return changed_unseen(
+          active()->base.graph_exec_child_graph_node_set_params(executable, node, child),
+          executable);
+    };
+  }
+  if (table.graph_exec_event_record_node_set_event != nullptr) {
+    table.graph_exec_event_record_node_set_event = [](CUgraphExec executable, CUgraphNode node,
+                                                      CUevent event) -> CUresult {
+      return set_in_executable(
+          active()->base.graph_exec_event_record_node_set_event(executable, node, event),
+          executable, node, [&](Recorder&, const Work&) {
+            return EventWork{event, false};
+          });
+    };
+    table.graph_exec_event_wait_node_set_event = [](CUgraphExec executable, CUgraphNode node,
+                                                    CUevent event) -> CUresult {
+      return set_in_executable(
+          active()->base.graph_exec_event_wait_node_set_event(executable, node, event), executable,
+          node, [&](Recorder&, const Work&) {
+            return EventWork{event, true};
+          });
+    };
+  }
+  if (table.graph_node_set_enabled != nullptr) {
+    table.graph_node_set_enabled = [](CUgraphExec executable, CUgraphNode node,
+                                      unsigned enabled) -> CUresult {
+      return changed_unseen(active()->base.graph_node_set_enabled(executable, node, enabled),
+                            executable);
+    };
+  }
+  if (table.graph_exec_node_set_params == nullptr) return;
+  table.graph_exec_node_set_params = [](CUgraphExec executable, CUgraphNode node,
+                                        CUgraphNodeParams* params) -> CUresult {
+    const CUresult result = active()->base.graph_exec_node_set_params(executable, node, params);
+    if (result == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      return changed_unseen(result, executable);
+    }
+    return set_in_executable(result, executable, node, [&](Recorder& all, const Work& known) {
+      return params->type == CU_GRAPH_NODE_TYPE_KERNEL
+                 ? node_work(all, std::bit_cast<CUDA_KERNEL_NODE_PARAMS>(params->kernel), known)
+                 : any_work(all, node, *params);
+    });
+  };
+}
+
 void replace_executables(Table& table) {
   table.graph_instantiate_with_flags = [](CUgraphExec* executable, CUgraph graph,
                                           unsigned long long flags) -> CUresult {
@@ -405,7 +568,7 @@ CUresult launch_graph(CUgraphExec executable, CUstream stream) {
     return all.base.graph_launch(executable, stream);
   }
   const auto found = all.graphs.find(executable);
-  if (found != all.graphs.end() && found->second.known) {
+  if (found != all.graphs.end() && found->second.known && !found->second.changed) {
     const RecordedGraph& graph = found->second;
     if (!graph.allocates) return run(scope, graph, stream);
     // Before the launch: modules that a library loads now, and their variables.
@@ -441,7 +604,12 @@ void replace_graphs(Table& table) {
   if (table.graph_add_memcpy_node != nullptr) replace_memory_nodes(table);
   if (table.graph_memcpy_node_set_params != nullptr) replace_parameters(table);
   if (table.graph_add_host_node != nullptr) replace_other_nodes(table);
-  if (table.graph_get_edges != nullptr) replace_executables(table);
+  if (table.graph_event_record_node_set_event != nullptr) replace_event_parameters(table);
+  if (table.graph_add_node != nullptr) replace_any_nodes(table);
+  if (table.graph_get_edges != nullptr) {
+    replace_executables(table);
+    replace_executable_parts(table);
+  }
   if (table.graph_clone != nullptr) {
     table.graph_clone = [](CUgraph* clone, CUgraph original) -> CUresult {
       return entry([&]() -> CUresult {

@@ -69,6 +69,7 @@ struct RecordedGraph {
   };
   std::vector<Node> nodes;
   bool known = true;
+  bool changed = false;    ///< since it was built, in a way that `nodes` do not show
   bool allocates = false;  ///< or frees: its memory is there only while the driver runs all of it
 };
 
@@ -284,6 +285,7 @@ CUresult add_outputs(Recorder& recorder, std::vector<StepOutput>& outputs);
 // graph_memory.cpp
 /// An allocation node was added to a graph: in a capture of `stream`, or by a call.
 void captured_memory(Recorder& recorder, CUstream stream, CUdeviceptr address, std::uint64_t bytes);
+void add_graph_memory(Recorder& recorder, CUdeviceptr address, std::uint64_t bytes, CUgraph graph);
 /// What a node does that allocates or frees.
 [[nodiscard]] Work memory_work(const Recorder& recorder, CUgraphNode node, CUgraphNodeType type);
 /// A graph, an executable or memory of a node is gone; without a use its addresses are free.

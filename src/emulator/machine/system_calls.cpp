@@ -1,4 +1,4 @@
-// src/emulator/machine/system_calls.cpp - vprintf, __assertfail, malloc, free
+// src/emulator/machine/system_calls.cpp - functions that the emulator provides
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +8,7 @@
 #include "emulator/machine/warp_steps.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
+#include "emulator/state/condition_cell.hpp"
 #include "emulator/state/windows.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
@@ -15,7 +16,8 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"vprintf", "__assertfail", "malloc", "free"};
+constexpr std::array<std::string_view, 5> kNames = {"vprintf", "__assertfail", "malloc", "free",
+                                                    "cudaGraphSetConditional"};
 /// Maximum length of a string argument.
 constexpr std::size_t kMaxStringBytes = 1u << 16;
 
@@ -302,6 +304,29 @@ void fail_assertion(const Context& context, std::uint32_t statement, const Contr
   });
 }
 
+/// cudaGraphSetConditional(handle, value); of several threads one wins.
+void set_condition(const Context& context, std::uint32_t statement, const ControlDetail& detail,
+                   unsigned lane) {
+  const std::uint64_t handle = argument(context, detail, 0, lane);
+  const Allocation* const found = context.grid->space->find(handle);
+  if (found != nullptr && found->kind == AllocationKind::Condition && !found->freed &&
+      found->start == handle) {
+    auto* const cell = reinterpret_cast<ConditionCell*>(context.grid->space->host(handle));
+    const auto value = static_cast<std::uint32_t>(argument(context, detail, 1, lane));
+    __atomic_store_n(&cell->value, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->is_set, 1u, __ATOMIC_RELAXED);
+    return;
+  }
+  context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
+    const bool ended = found != nullptr && found->kind == AllocationKind::Condition;
+    return FindingText{
+        format_text("cudaGraphSetConditional is called with {}, {}", hex(handle),
+                    ended ? "the handle of a graph that was destroyed"
+                          : "which is no handle of a condition in this context"),
+        {"pass the handle that cuGraphConditionalHandleCreate returned for a graph that exists"}};
+  });
+}
+
 }  // namespace
 
 bool is_system_function(std::string_view name) noexcept {
@@ -327,6 +352,8 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
   for_each_lane(lanes, [&](unsigned lane) {
     if (detail.system == "vprintf") {
       print(context, statement, detail, lane);
+    } else if (detail.system == "cudaGraphSetConditional") {
+      set_condition(context, statement, detail, lane);
     } else if (detail.system == "malloc") {
       std::uint64_t address = 0;
       try {

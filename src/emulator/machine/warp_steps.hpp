@@ -18,7 +18,7 @@ struct WarpRow {
 /// nullptr for other rows.
 [[nodiscard]] const WarpRow* find_warp_row(ptx::Op op) noexcept;
 
-/// vprintf, __assertfail, malloc, free: functions that the emulator provides.
+/// vprintf, __assertfail, malloc, free, cudaGraphSetConditional: the emulator provides them.
 [[nodiscard]] bool is_system_function(std::string_view name) noexcept;
 [[nodiscard]] std::string system_function_names();
 

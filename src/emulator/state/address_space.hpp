@@ -24,10 +24,11 @@ inline constexpr std::uint64_t kAllocationAlignment = 256;
 class GlobalShadow;  // state/race_shadow.hpp
 
 enum class AllocationKind : std::uint8_t {
-  Buffer,    ///< of the host
-  Variable,  ///< `.global` of a module
-  Constant,  ///< `.const` of a module
-  Heap,      ///< malloc of a kernel
+  Buffer,     ///< of the host
+  Variable,   ///< `.global` of a module
+  Constant,   ///< `.const` of a module
+  Heap,       ///< malloc of a kernel
+  Condition,  ///< a handle of a condition, set by cudaGraphSetConditional (ConditionCell)
 };
 
 struct Allocation {

@@ -236,7 +236,7 @@ enum class Control : std::uint8_t {
   BranchTable,  ///< brx.idx
   Call,
   CallIndirect,
-  CallSystem,  ///< vprintf, __assertfail, malloc, free
+  CallSystem,  ///< a function that the emulator provides
   Return,
   Exit,
   Barrier,   ///< CTA barriers: sync, arrive, red

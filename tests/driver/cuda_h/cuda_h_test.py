@@ -52,9 +52,11 @@ def members(body, prefix=""):
         while depth:
             depth += {"{": 1, "}": -1}.get(body[end], 0)
             end += 1
-        name = re.match(r"\s*(\w+)\s*;", body[end:])
-        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
-        yield prefix + name.group(1), False
+        name = re.match(r"\s*(\w*)\s*;", body[end:])
+        inside = f"{prefix}{name.group(1)}." if name.group(1) else prefix
+        yield from members(body[nested.end():end - 1], inside)
+        if name.group(1):
+            yield prefix + name.group(1), False
         body = body[:nested.start()] + body[end + name.end():]
     for statement in filter(None, (part.strip() for part in body.split(";"))):
         pointer = re.search(r"\(\*(\w+)\)\(", statement)
@@ -116,6 +118,7 @@ MACROS = {
     "kArraySurface": "CUDA_ARRAY3D_SURFACE_LDST",
     "kArrayCubemap": "CUDA_ARRAY3D_CUBEMAP",
     "kArrayGather": "CUDA_ARRAY3D_TEXTURE_GATHER",
+    "kGraphAssignDefault": "CU_GRAPH_COND_ASSIGN_DEFAULT",
     "kTextureAsInteger": "CU_TRSF_READ_AS_INTEGER",
     "kTextureNormalized": "CU_TRSF_NORMALIZED_COORDINATES",
     "kTextureSrgb": "CU_TRSF_SRGB",

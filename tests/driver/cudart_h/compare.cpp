@@ -17,7 +17,12 @@
 #undef cudaMemPrefetchAsync
 #undef cudaStreamGetCaptureInfo
 #undef cudaGraphAddDependencies
+#undef cudaGraphAddNode
 #undef cudaGraphGetEdges
+#undef cudaGraphNodeGetDependencies
+#undef cudaGraphNodeGetDependentNodes
+#undef cudaGraphRemoveDependencies
+#undef cudaStreamUpdateCaptureDependencies
 #undef cudaEventElapsedTime
 
 namespace ours = ptxgen::driver::cudart;

@@ -71,8 +71,9 @@ def members(body, prefix=""):
         while depth:
             depth += {"{": 1, "}": -1}.get(body[end], 0)
             end += 1
-        name = re.match(r"\s*(\w+)\s*;", body[end:])
-        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
+        name = re.match(r"\s*(\w*)\s*;", body[end:])
+        inside = f"{prefix}{name.group(1)}." if name.group(1) else prefix
+        yield from members(body[nested.end():end - 1], inside)
         body = body[:nested.start()] + body[end + name.end():]
     for statement in filter(None, (part.strip() for part in body.split(";"))):
         for part in statement.split(","):
