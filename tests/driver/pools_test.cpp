@@ -108,9 +108,14 @@ TEST_CASE("pools that cannot be had are refused with the reason") {
   const Table& driver = fixture.driver;
   CUmemoryPool pool = nullptr;
   CUmemPoolProps wanted = properties();
-  wanted.location.type = CU_MEM_LOCATION_TYPE_HOST;
-  PTXGEN_CHECK_RESULT(driver.mem_pool_create(&pool, &wanted), CUDA_ERROR_NOT_SUPPORTED);
-  CHECK_THAT(fixture.log, Catch::Contains("supports pools of devices"));
+  wanted.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 1};
+  PTXGEN_CHECK_RESULT(driver.mem_pool_create(&pool, &wanted), CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(fixture.log, Catch::Contains("cuMemPoolCreate: NUMA node 1; the emulated host has "
+                                          "node 0 only"));
+  wanted.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0};
+  PTXGEN_CHECK_RESULT(driver.mem_pool_create(&pool, &wanted), CUDA_ERROR_INVALID_VALUE);
+  wanted.location = {CU_MEM_LOCATION_TYPE_NONE, 0};
+  PTXGEN_CHECK_RESULT(driver.mem_pool_create(&pool, &wanted), CUDA_ERROR_INVALID_VALUE);
   wanted = properties();
   wanted.handleTypes = static_cast<CUmemAllocationHandleType>(1);
   PTXGEN_CHECK_RESULT(driver.mem_pool_create(&pool, &wanted), CUDA_ERROR_NOT_SUPPORTED);
@@ -129,6 +134,142 @@ TEST_CASE("pools that cannot be had are refused with the reason") {
   PTXGEN_CHECK_RESULT(driver.mem_pool_set_access(pool, &access, 1), CUDA_ERROR_INVALID_VALUE);
   // A client that closes a pool tries it; that is nothing to tell of.
   CHECK_FALSE(fixture.log.find("cuMemPoolSetAccess") != std::string::npos);
+  PTXGEN_OK(driver.mem_pool_destroy(pool));
+}
+
+TEST_CASE("each location and allocation type has a default and a current pool") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  for (const CUmemAllocationType type :
+       {CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_MANAGED}) {
+    for (const CUmemLocationType place :
+         {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA,
+          CU_MEM_LOCATION_TYPE_NONE}) {
+      CAPTURE(type, place);
+      CUmemLocation location{place, 0};
+      CUmemoryPool original = nullptr;
+      CUmemoryPool current = nullptr;
+      if (type == CU_MEM_ALLOCATION_TYPE_PINNED && place == CU_MEM_LOCATION_TYPE_NONE) {
+        PTXGEN_CHECK_RESULT(driver.mem_get_default_mem_pool(&original, &location, type),
+                            CUDA_ERROR_INVALID_VALUE);
+        continue;
+      }
+      PTXGEN_OK(driver.mem_get_default_mem_pool(&original, &location, type));
+      PTXGEN_OK(driver.mem_get_mem_pool(&current, &location, type));
+      CHECK(current == original);
+      CUmemPoolProps wanted = properties();
+      wanted.allocType = type;
+      wanted.location = location;
+      CUmemoryPool own = nullptr;
+      PTXGEN_OK(driver.mem_pool_create(&own, &wanted));
+      PTXGEN_OK(driver.mem_set_mem_pool(&location, type, own));
+      PTXGEN_OK(driver.mem_get_mem_pool(&current, &location, type));
+      CHECK(current == own);
+      // Of another location or type.
+      CUmemLocation other{place == CU_MEM_LOCATION_TYPE_HOST ? CU_MEM_LOCATION_TYPE_DEVICE
+                                                             : CU_MEM_LOCATION_TYPE_HOST,
+                          0};
+      PTXGEN_CHECK_RESULT(driver.mem_set_mem_pool(&other, type, own), CUDA_ERROR_INVALID_VALUE);
+      PTXGEN_OK(driver.mem_pool_destroy(own));
+      PTXGEN_OK(driver.mem_get_mem_pool(&current, &location, type));
+      CHECK(current == original);
+    }
+  }
+  CUmemLocation current_node{CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0};
+  CUmemoryPool pool = nullptr;
+  PTXGEN_CHECK_RESULT(driver.mem_get_mem_pool(&pool, &current_node, CU_MEM_ALLOCATION_TYPE_PINNED),
+                      CUDA_ERROR_INVALID_VALUE);
+  int supported = 0;
+  PTXGEN_OK(
+      driver.device_get_attribute(&supported, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 0));
+  CHECK(supported == 1);
+}
+
+TEST_CASE("memory of host pools and managed pools is used by both sides") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  for (const CUmemAllocationType type :
+       {CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_MANAGED}) {
+    const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    CAPTURE(managed);
+    CUmemLocation location{CU_MEM_LOCATION_TYPE_HOST, 7};
+    CUmemoryPool pool = nullptr;
+    PTXGEN_OK(driver.mem_get_default_mem_pool(&pool, &location, type));
+    CUdeviceptr address = 0;
+    const CUresult result = driver.mem_alloc_from_pool_async(&address, 64, pool, nullptr);
+    if (!unified_is_possible()) {
+      PTXGEN_CHECK_RESULT(result, CUDA_ERROR_NOT_SUPPORTED);
+      CHECK_THAT(fixture.log, Catch::Contains(managed ? "managed memory needs one address"
+                                                      : "a memory pool of the host needs one "
+                                                        "address"));
+      CHECK(count(driver, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+      continue;
+    }
+    PTXGEN_OK(result);
+    CHECK(count(driver, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 64);
+    auto* const host = reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(address));
+    host[5] = 200;
+    CHECK(fixture.bytes_of(address, 64)[5] == 200);
+    PTXGEN_OK(driver.memset_d8_async(address, 3, 64, nullptr));
+    PTXGEN_OK(driver.ctx_synchronize());
+    CHECK(host[63] == 3);
+    int is_managed = -1;
+    unsigned kind = 0;
+    void* host_address = nullptr;
+    CUmemoryPool its_pool = nullptr;
+    PTXGEN_OK(driver.pointer_get_attribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
+    PTXGEN_OK(driver.pointer_get_attribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address));
+    PTXGEN_OK(driver.pointer_get_attribute(&host_address, CU_POINTER_ATTRIBUTE_HOST_POINTER,
+                                           address + 5));
+    PTXGEN_OK(
+        driver.pointer_get_attribute(&its_pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address));
+    CHECK(is_managed == (managed ? 1 : 0));
+    CHECK(kind == (managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST));
+    CHECK(host_address == host + 5);
+    CHECK(its_pool == pool);
+    PTXGEN_OK(driver.mem_free_async(address, nullptr));
+    CHECK(count(driver, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+  }
+}
+
+TEST_CASE("stream-ordered memory of 0 bytes has the address 0 and can be freed") {
+  DriverFixture fixture;
+  CUdeviceptr address = 1;
+  PTXGEN_OK(fixture.driver.mem_alloc_async(&address, 0, nullptr));
+  CHECK(address == 0);
+  PTXGEN_OK(fixture.driver.mem_free_async(address, nullptr));
+  CHECK(fixture.log.empty());
+}
+
+TEST_CASE("pools of the host and of managed memory report who may access them") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  CUmemPoolProps wanted = properties();
+  wanted.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
+  CUmemoryPool pool = nullptr;
+  PTXGEN_OK(driver.mem_pool_create(&pool, &wanted));
+  CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, 0};
+  CUmemLocation device{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemAccess_flags flags{};
+  PTXGEN_OK(driver.mem_pool_get_access(&flags, pool, &host));
+  CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  PTXGEN_OK(driver.mem_pool_get_access(&flags, pool, &device));
+  CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  const CUmemAccessDesc read{device, CU_MEM_ACCESS_FLAGS_PROT_READ};
+  PTXGEN_OK(driver.mem_pool_set_access(pool, &read, 1));
+  PTXGEN_OK(driver.mem_pool_get_access(&flags, pool, &device));
+  CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READ);
+  const CUmemAccessDesc of_host{host, CU_MEM_ACCESS_FLAGS_PROT_READ};
+  PTXGEN_CHECK_RESULT(driver.mem_pool_set_access(pool, &of_host, 1), CUDA_ERROR_INVALID_VALUE);
+  const CUmemAccessDesc nowhere{{CU_MEM_LOCATION_TYPE_DEVICE, 99}, CU_MEM_ACCESS_FLAGS_PROT_READ};
+  PTXGEN_CHECK_RESULT(driver.mem_pool_set_access(pool, &nowhere, 1), CUDA_ERROR_INVALID_DEVICE);
+  PTXGEN_OK(driver.mem_pool_destroy(pool));
+  wanted.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+  PTXGEN_OK(driver.mem_pool_create(&pool, &wanted));
+  PTXGEN_OK(driver.mem_pool_get_access(&flags, pool, &device));
+  CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  PTXGEN_CHECK_RESULT(driver.mem_pool_set_access(pool, &read, 1), CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(fixture.log, Catch::Contains("every device has access to managed memory"));
   PTXGEN_OK(driver.mem_pool_destroy(pool));
 }
 

@@ -64,6 +64,9 @@ struct CUuuid {
   char bytes[16];
 };
 
+// Special ordinals, in answers of queries.
+inline constexpr CUdevice kDeviceCpu = -1;      ///< CU_DEVICE_CPU
+inline constexpr CUdevice kDeviceInvalid = -2;  ///< CU_DEVICE_INVALID
 // Special streams: 0 is the legacy default stream of the context.
 inline constexpr std::uintptr_t kStreamLegacy = 1;     ///< CU_STREAM_LEGACY
 inline constexpr std::uintptr_t kStreamPerThread = 2;  ///< CU_STREAM_PER_THREAD
@@ -123,8 +126,13 @@ enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
   CU_POINTER_ATTRIBUTE_MAPPED = 13,
   CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14,
+  CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15,
   CU_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16,
   CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
+  CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18,
+  CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19,
+  CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20,
+  CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE = 21,
 };
 
 enum CUmemAllocationType : int {
@@ -139,8 +147,11 @@ enum CUmemAllocationGranularity_flags : int {
 };
 enum CUmemLocationType : int {
   CU_MEM_LOCATION_TYPE_INVALID = 0,
+  CU_MEM_LOCATION_TYPE_NONE = 0,
   CU_MEM_LOCATION_TYPE_DEVICE = 1,
   CU_MEM_LOCATION_TYPE_HOST = 2,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
 };
 enum CUmemAccess_flags : int {
   CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
@@ -164,6 +175,16 @@ enum CUmem_advise : int {
   CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
   CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
   CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6,
+};
+enum CUmem_range_attribute : int {
+  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
+  CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION = 4,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE = 5,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID = 6,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8,
 };
 enum CUmemAttach_flags : int {
   CU_MEM_ATTACH_GLOBAL = 1,

@@ -120,6 +120,18 @@ cudaError_t cudaHostGetDevicePointer(void** device_memory, void* memory, unsigne
 cudaError_t cudaHostGetFlags(unsigned* flags, void* memory) {
   return driver_call(cuMemHostGetFlags, flags, memory);
 }
+cudaError_t cudaMemRangeGetAttribute(void* data, std::size_t data_bytes,
+                                     CUmem_range_attribute attribute, const void* memory,
+                                     std::size_t bytes) {
+  return driver_call(cuMemRangeGetAttribute, data, data_bytes, attribute, address_of(memory),
+                     bytes);
+}
+cudaError_t cudaMemRangeGetAttributes(void** data, std::size_t* data_bytes,
+                                      CUmem_range_attribute* attributes, std::size_t count,
+                                      const void* memory, std::size_t bytes) {
+  return driver_call(cuMemRangeGetAttributes, data, data_bytes, attributes, count,
+                     address_of(memory), bytes);
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return driver_call(cuMemGetInfo_v2, free, total);
 }

@@ -40,6 +40,26 @@ cudaError_t cudaMemAdvise(const void* memory, std::size_t bytes, CUmem_advise ad
                           cudaMemLocation location) {
   return driver_call(cuMemAdvise_v2, address_of(memory), bytes, advice, location);
 }
+cudaError_t cudaMemPrefetchBatchAsync(void** memory, std::size_t* sizes, std::size_t count,
+                                      cudaMemLocation* locations, std::size_t* first_ranges,
+                                      std::size_t num_locations, std::uint64_t flags,
+                                      cudaStream_t stream) {
+  return driver_call(cuMemPrefetchBatchAsync, reinterpret_cast<CUdeviceptr*>(memory), sizes, count,
+                     locations, first_ranges, num_locations, flags, stream);
+}
+cudaError_t cudaMemDiscardBatchAsync(void** memory, std::size_t* sizes, std::size_t count,
+                                     std::uint64_t flags, cudaStream_t stream) {
+  return driver_call(cuMemDiscardBatchAsync, reinterpret_cast<CUdeviceptr*>(memory), sizes, count,
+                     flags, stream);
+}
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** memory, std::size_t* sizes,
+                                                std::size_t count, cudaMemLocation* locations,
+                                                std::size_t* first_ranges,
+                                                std::size_t num_locations, std::uint64_t flags,
+                                                cudaStream_t stream) {
+  return driver_call(cuMemDiscardAndPrefetchBatchAsync, reinterpret_cast<CUdeviceptr*>(memory),
+                     sizes, count, locations, first_ranges, num_locations, flags, stream);
+}
 cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, cudaMemLocation* location,
                                      CUmemAllocationType type) {
   return driver_call(cuMemGetDefaultMemPool, pool, location, type);

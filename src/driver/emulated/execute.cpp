@@ -52,7 +52,7 @@ bool host_writes(CUctx_st& context, const Place& place) {
   const auto next = context.blocks.upper_bound(place.address);
   if (next == context.blocks.begin()) return false;
   const auto& [start, block] = *std::prev(next);
-  return place.address - start < block.bytes && (block.host != nullptr || block.managed);
+  return place.address - start < block.bytes && (block.host != nullptr || block.unified);
 }
 
 void run(CUctx_st& context, const Copy& copy) {

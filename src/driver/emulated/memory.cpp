@@ -8,6 +8,7 @@
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/graph_memory.hpp"
 #include "driver/emulated/host_view.hpp"
+#include "driver/emulated/managed.hpp"
 #include "driver/emulated/mirrors.hpp"
 #include "driver/emulated/pools.hpp"
 #include "driver/emulated/reservations.hpp"
@@ -81,16 +82,25 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   return CUDA_SUCCESS;
 }
 
-CUresult allocate_managed(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes) {
+/// Memory that the host uses at its device address.
+CUresult allocate_unified(CUctx_st& context, const char* call, CUdeviceptr* address,
+                          std::uint64_t bytes, std::shared_ptr<PoolShare> share,
+                          const CUmemLocation* preferred) {
   if (!is_unified(context)) {
-    return refuse(CUDA_ERROR_NOT_SUPPORTED, no_managed_memory("cuMemAllocManaged"));
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  no_managed_memory(
+                      call, preferred != nullptr ? "managed memory" : "a memory pool of the host"));
   }
-  if (const CUresult result = allocate(context, address, bytes)) return result;
+  if (const CUresult result = allocate(context, address, bytes, std::move(share))) return result;
   const std::lock_guard memory_lock(context.memory_mutex);
   // The emulator does not see writes of the host: all of it counts as initialised.
   context.memory.space().mark(*address, bytes);
   const std::lock_guard lock(context.mutex);
-  context.blocks.at(*address).managed = true;
+  CUctx_st::Block& block = context.blocks.at(*address);
+  block.unified = true;
+  if (preferred != nullptr) {
+    block.advice = std::make_shared<ManagedAdvice>(*address, bytes, *preferred);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -168,18 +178,20 @@ bool is_unified(const CUctx_st& context) {
   return number(context.memory.space().host(emulator::kGlobalBase)) == emulator::kGlobalBase;
 }
 
-std::string no_managed_memory(const char* call) {
+std::string no_managed_memory(const char* call, const char* what) {
   return format_text(
-      "{}: managed memory needs one address for the host and for kernels, and this context has "
+      "{}: {} needs one address for the host and for kernels, and this context has "
       "two, because the range of addresses is taken (by another context or a sanitizer); use "
       "cuMemHostAlloc and cuMemHostGetDevicePointer",
-      call);
+      call, what);
 }
 
 bool is_pinned(CUctx_st& context, std::uint64_t address) {
   const std::lock_guard lock(context.mutex);
   CUdeviceptr other = 0;
+  const auto block = holding(context.blocks, address);
   return pinned_at(context, address, other) != nullptr ||
+         (block != context.blocks.end() && block->second.unified) ||
          holding(context.registered, static_cast<std::uintptr_t>(address)) !=
              context.registered.end();
 }
@@ -302,8 +314,9 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
     if (block == context.blocks.end()) return true;
     found.id = block->second.id;
     found.share = block->second.share;
-    found.managed = block->second.managed;
-    if (found.managed) found.host = address;
+    found.managed = block->second.advice != nullptr;
+    if (block->second.unified) found.host = address;
+    if (block->second.unified && !found.managed) found.type = CU_MEMORYTYPE_HOST;
     if (block->second.host == nullptr) return true;
     found.type = CU_MEMORYTYPE_HOST;
     found.host = number(block->second.host) + (address - extent.start);
@@ -347,6 +360,7 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put_attribute(data, int{0});
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       put_attribute(data, pointer.id);
       break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -356,15 +370,19 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put_attribute(data, pointer.context->device);
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       put_attribute(data, pointer.start);
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       put_attribute(data, static_cast<std::size_t>(pointer.bytes));
       break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
       put_attribute(data, int{1});
       break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
       put_attribute(data, int{0});
       break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
@@ -392,17 +410,22 @@ CUresult null_attribute(CUpointer_attribute attribute, void* data) {
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       put_attribute(data, std::uint64_t{0});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      put_attribute(data, int{-2});
-      break;  // CU_DEVICE_INVALID
+      put_attribute(data, kDeviceInvalid);
+      break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
     case CU_POINTER_ATTRIBUTE_MAPPED:
       put_attribute(data, int{0});
@@ -419,34 +442,28 @@ CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* ad
   return with_context([&](CUctx_st&) -> CUresult {
     std::shared_ptr<CUstream_st> stream;
     if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
-    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes == 0) {
+      *address = 0;
+      return CUDA_SUCCESS;
+    }
+    CUmemLocation location{};
+    const PoolMemory memory = pool ? memory_of(*pool, location) : PoolMemory::Device;
     if (stream->capturing.load(std::memory_order_acquire)) {
-      return capture_allocation(stream, bytes, address);
+      if (memory == PoolMemory::Device) return capture_allocation(stream, bytes, address);
+      return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                    "cuMemAllocFromPoolAsync: a captured stream allocates from pools of devices, "
+                    "not of the host or of managed memory");
     }
     const std::shared_ptr<CUctx_st> context = hold(stream->context);
     if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!pool) pool = current_pool(context->device);
     std::shared_ptr<PoolShare> share;
     if (const CUresult result = take_share(pool, context->device, bytes, share)) return result;
-    return allocate(*context, address, bytes, std::move(share));
+    if (memory == PoolMemory::Device) return allocate(*context, address, bytes, std::move(share));
+    return allocate_unified(*context, "cuMemAllocFromPoolAsync", address, bytes, std::move(share),
+                            memory == PoolMemory::Managed ? &location : nullptr);
   });
-}
-
-/// CUDA_ERROR_INVALID_VALUE with a line in the log unless the bytes are managed memory.
-CUresult check_managed(CUctx_st& context, const char* call, CUdeviceptr address,
-                       std::uint64_t bytes) {
-  if (const CUresult result = check_range(context, call, address, bytes)) return result;
-  Pointer pointer;
-  if (find_pointer(context, address, pointer) && pointer.managed) return CUDA_SUCCESS;
-  return refuse(CUDA_ERROR_INVALID_VALUE,
-                format_text("{}: the memory at {} is not managed; allocate it with "
-                            "cuMemAllocManaged",
-                            call, at(address)));
-}
-
-bool is_location(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
-         (location.type == CU_MEM_LOCATION_TYPE_DEVICE && gpu_of(location.id) != nullptr);
 }
 
 CUresult host_alloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -609,48 +626,8 @@ CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned fla
         (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return allocate_managed(context, address, bytes);
-  });
-}
-
-/// Managed memory has one place, so advice and prefetches are checked and change nothing.
-CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
-                    CUmemLocation location) {
-  return with_context([&](CUctx_st& context) -> CUresult {
-    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    const bool about_reads =
-        advice == CU_MEM_ADVISE_SET_READ_MOSTLY || advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY;
-    if (!about_reads && !is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
-    return check_managed(context, "cuMemAdvise", address, bytes);
-  });
-}
-
-CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocation location,
-                            unsigned flags, CUstream handle) {
-  return with_context([&](CUctx_st& context) -> CUresult {
-    std::shared_ptr<CUstream_st> stream;
-    if (const CUresult result = resolve(handle, stream)) return result;
-    if (flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (!is_location(location)) return CUDA_ERROR_INVALID_DEVICE;
-    if (const CUresult result = not_in_capture(stream)) return result;
-    return check_managed(context, "cuMemPrefetchAsync", address, bytes);
-  });
-}
-
-CUresult stream_attach_mem_async(CUstream handle, CUdeviceptr address, std::size_t bytes,
-                                 unsigned flags) {
-  return with_context([&](CUctx_st& context) -> CUresult {
-    std::shared_ptr<CUstream_st> stream;
-    if (const CUresult result = resolve(handle, stream)) return result;
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
-        flags != CU_MEM_ATTACH_SINGLE) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (const CUresult result = not_in_capture(stream)) return result;
-    return check_managed(context, "cuStreamAttachMemAsync", address,
-                         std::max<std::size_t>(bytes, 1));
+    constexpr CUmemLocation kNone{};
+    return allocate_unified(context, "cuMemAllocManaged", address, bytes, nullptr, &kNone);
   });
 }
 
@@ -706,6 +683,7 @@ CUresult mem_free_async(CUdeviceptr address, CUstream handle) {
   return with_context([&](CUctx_st&) -> CUresult {
     std::shared_ptr<CUstream_st> stream;
     if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
+    if (address == 0) return CUDA_SUCCESS;
     if (stream->capturing.load(std::memory_order_acquire)) {
       return capture_free(stream, "cuMemFreeAsync", address);
     }

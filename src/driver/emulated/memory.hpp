@@ -13,8 +13,8 @@ namespace ptxgen::inline v0::driver::emulated {
 [[nodiscard]] std::uint64_t alignment_of(std::uint64_t bytes);
 /// Whether device memory has one address for the host and for kernels, which managed memory needs.
 [[nodiscard]] bool is_unified(const CUctx_st& context);
-/// The message for a call about managed memory where it is not.
-[[nodiscard]] std::string no_managed_memory(const char* call);
+/// The message for a call about managed memory, or what else needs that, where it is not.
+[[nodiscard]] std::string no_managed_memory(const char* call, const char* what = "managed memory");
 /// Whether a host address is in pinned or registered memory.
 [[nodiscard]] bool is_pinned(CUctx_st& context, std::uint64_t address);
 /// The allocation or module variable that holds a device address; 0 bytes if none does.

@@ -3,48 +3,56 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
+#include <map>
+#include <tuple>
 
 #include "driver/emulated/entries.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver {
 
-/// Only counts: the context owns the memory, and freed memory is not kept, so reserved equals used.
+/// Only counts: contexts own the memory, and freed memory is not kept, so reserved equals used.
 struct CUmemPoolHandle_st {
-  CUmemPoolHandle_st(CUdevice of, bool default_of_device, std::uint64_t max) noexcept
-      : device(of), is_default(default_of_device), max_bytes(max) {}
+  CUmemPoolHandle_st(CUmemAllocationType of_type, CUmemLocation at, bool default_of_location,
+                     std::uint64_t max) noexcept
+      : type(of_type), location(at), is_default(default_of_location), max_bytes(max) {}
 
-  const CUdevice device;
+  const CUmemAllocationType type;  ///< PINNED or MANAGED
+  const CUmemLocation location;    ///< as `canonical` returns it
   const bool is_default;
-  const std::uint64_t max_bytes;  ///< 0: the device's memory
+  const std::uint64_t max_bytes;  ///< 0: the memory of the location
 
   std::mutex mutex;  ///< guards what follows
   std::uint64_t used = 0;
   std::uint64_t used_high = 0;
   std::uint64_t reserved_high = 0;
   std::uint64_t release_threshold = 0;
-  int reuse[3] = {1, 1, 1};  ///< events, opportunistic, internal: hints
+  int reuse[3] = {1, 1, 1};                           ///< events, opportunistic, internal: hints
+  std::map<CUdevice, CUmemAccess_flags> access = {};  ///< pools of the host: of devices
 };
 
 namespace emulated {
 namespace {
 
-struct DevicePools {
+/// The pools of one location and allocation type.
+struct LocationPools {
   std::shared_ptr<CUmemPoolHandle_st> original;
   std::shared_ptr<CUmemPoolHandle_st> current;
 };
 struct Pools {
   std::mutex mutex;
-  std::deque<DevicePools> of_device;
-  DevicePools& at(CUdevice device) {
-    while (of_device.size() <= static_cast<std::size_t>(device)) {
-      const auto made = std::make_shared<CUmemPoolHandle_st>(
-          static_cast<CUdevice>(of_device.size()), true, std::uint64_t{0});
-      enroll(made);
-      of_device.push_back({made, made});
+  std::map<std::tuple<CUmemAllocationType, CUmemLocationType, int>, LocationPools> of_location;
+  LocationPools& at(CUmemAllocationType type, CUmemLocation location) {
+    LocationPools& its = of_location[{type, location.type, location.id}];
+    if (!its.original) {
+      its.original = std::make_shared<CUmemPoolHandle_st>(type, location, true, std::uint64_t{0});
+      enroll(its.original);
+      its.current = its.original;
     }
-    return of_device[static_cast<std::size_t>(device)];
+    return its;
+  }
+  LocationPools& at(CUdevice device) {
+    return at(CU_MEM_ALLOCATION_TYPE_PINNED, {CU_MEM_LOCATION_TYPE_DEVICE, device});
   }
 };
 
@@ -73,39 +81,52 @@ CUresult with_pool(CUmemoryPool handle, Work&& work) {
   });
 }
 
-CUresult no_such_location(const char* call, const CUmemLocation& location) {
-  return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                format_text("{}: memory pools of location type {}; the emulated driver supports "
-                            "pools of devices (CU_MEM_LOCATION_TYPE_DEVICE) only",
-                            call, location.type));
+/// Whether pools may have the location; ids that mean nothing become 0.
+CUresult canonical(const char* call, CUmemAllocationType type, CUmemLocation& location) {
+  if (type != CU_MEM_ALLOCATION_TYPE_PINNED && type != CU_MEM_ALLOCATION_TYPE_MANAGED) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return gpu_of(location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+      location.id = 0;
+      return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      if (location.id == 0) return CUDA_SUCCESS;
+      return refuse(
+          CUDA_ERROR_INVALID_VALUE,
+          format_text("{}: NUMA node {}; the emulated host has node 0 only", call, location.id));
+    case CU_MEM_LOCATION_TYPE_INVALID:  // NONE, of managed memory: no preferred location
+      location.id = 0;
+      return type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+      break;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
 }
 
-/// The device of a location.
-CUresult device_of(const char* call, const CUmemLocation* location, CUmemAllocationType type,
-                   CUdevice& device) {
-  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  std::string(call) + ": the emulated driver does not support managed memory");
-  }
-  if (type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return no_such_location(call, *location);
-  device = location->id;
-  return CUDA_SUCCESS;
+template <class Work>
+CUresult with_location_pools(const char* call, const CUmemLocation* location,
+                             CUmemAllocationType type, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUmemLocation there = *location;
+    if (const CUresult result = canonical(call, type, there)) return result;
+    const std::lock_guard lock(pools().mutex);
+    return work(pools().at(type, there));
+  });
 }
 
-CUresult check_properties(const CUmemPoolProps& properties) {
-  if (properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
-    return refuse(
-        CUDA_ERROR_NOT_SUPPORTED,
-        "cuMemPoolCreate: the emulated driver does not share memory with other processes; "
-        "handleTypes must be CU_MEM_HANDLE_TYPE_NONE");
-  }
-  if (properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-    return no_such_location("cuMemPoolCreate", properties.location);
-  }
-  return gpu_of(properties.location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+bool same_location(const CUmemPoolHandle_st& one, const CUmemPoolHandle_st& other) {
+  return one.type == other.type && one.location.type == other.location.type &&
+         one.location.id == other.location.id;
+}
+
+bool is_of_device(const CUmemPoolHandle_st& pool) {
+  return pool.type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         pool.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
 template <class Value>
@@ -167,17 +188,38 @@ CUresult set(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute, const void
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-/// One row of cuMemPoolSetAccess: a device always has access to its own pools and never to others.
+/// One row of cuMemPoolSetAccess. A device always has access to its own pools and never to those of
+/// others; the host always to its own.
 CUresult check_access(const CUmemPoolHandle_st& pool, const CUmemAccessDesc& wanted) {
+  const CUmemAccess_flags flags = wanted.flags;
+  if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+      flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (wanted.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   if (gpu_of(wanted.location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  if (wanted.location.id == pool.device) {
-    const bool kept = wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    return kept ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (pool.type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "cuMemPoolSetAccess: every device has access to managed memory");
   }
-  if (wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
+  if (!is_of_device(pool)) return CUDA_SUCCESS;
+  if (wanted.location.id == pool.location.id) {
+    return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
   return refuse(CUDA_ERROR_INVALID_DEVICE,
                 "cuMemPoolSetAccess: emulated devices cannot access each other's memory");
+}
+
+/// With the pool's mutex held.
+CUmemAccess_flags access_of(const CUmemPoolHandle_st& pool, const CUmemLocation& location) {
+  if (pool.type == CU_MEM_ALLOCATION_TYPE_MANAGED) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const bool own = is_of_device(pool) == (location.type == CU_MEM_LOCATION_TYPE_DEVICE) &&
+                   (!is_of_device(pool) || location.id == pool.location.id);
+  if (own) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  if (is_of_device(pool)) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  const auto found = pool.access.find(location.id);
+  return found != pool.access.end() ? found->second : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 }  // namespace
@@ -187,6 +229,12 @@ PoolShare::~PoolShare() {
   pool->used -= bytes;
 }
 
+PoolMemory memory_of(const CUmemPoolHandle_st& pool, CUmemLocation& location) {
+  location = pool.location;
+  if (pool.type == CU_MEM_ALLOCATION_TYPE_MANAGED) return PoolMemory::Managed;
+  return is_of_device(pool) ? PoolMemory::Device : PoolMemory::Host;
+}
+
 std::shared_ptr<CUmemPoolHandle_st> current_pool(CUdevice device) {
   const std::lock_guard lock(pools().mutex);
   return pools().at(device).current;
@@ -194,10 +242,10 @@ std::shared_ptr<CUmemPoolHandle_st> current_pool(CUdevice device) {
 
 CUresult take_share(const std::shared_ptr<CUmemPoolHandle_st>& pool, CUdevice device,
                     std::uint64_t bytes, std::shared_ptr<PoolShare>& share) {
-  if (pool->device != device) {
+  if (is_of_device(*pool) && pool->location.id != device) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
                   format_text("the memory pool is of device {}, the stream of device {}",
-                              pool->device, device));
+                              pool->location.id, device));
   }
   const std::lock_guard lock(pool->mutex);
   if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used) {
@@ -213,7 +261,7 @@ CUresult take_share(const std::shared_ptr<CUmemPoolHandle_st>& pool, CUdevice de
 namespace entries {
 
 CUresult device_get_default_mem_pool(CUmemoryPool* pool_out, CUdevice device) {
-  return with_device_pools(device, [&](const DevicePools& its) {
+  return with_device_pools(device, [&](const LocationPools& its) {
     if (pool_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *pool_out = its.original.get();
     return CUDA_SUCCESS;
@@ -221,7 +269,7 @@ CUresult device_get_default_mem_pool(CUmemoryPool* pool_out, CUdevice device) {
 }
 
 CUresult device_get_mem_pool(CUmemoryPool* pool, CUdevice device) {
-  return with_device_pools(device, [&](const DevicePools& its) {
+  return with_device_pools(device, [&](const LocationPools& its) {
     if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *pool = its.current.get();
     return CUDA_SUCCESS;
@@ -230,8 +278,8 @@ CUresult device_get_mem_pool(CUmemoryPool* pool, CUdevice device) {
 
 CUresult device_set_mem_pool(CUdevice device, CUmemoryPool handle) {
   const std::shared_ptr<CUmemPoolHandle_st> pool = hold(handle);
-  return with_device_pools(device, [&](DevicePools& its) {
-    if (!pool || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  return with_device_pools(device, [&](LocationPools& its) {
+    if (!pool || !same_location(*pool, *its.original)) return CUDA_ERROR_INVALID_VALUE;
     its.current = pool;
     return CUDA_SUCCESS;
   });
@@ -239,32 +287,27 @@ CUresult device_set_mem_pool(CUdevice device, CUmemoryPool handle) {
 
 CUresult mem_get_default_mem_pool(CUmemoryPool* pool_out, CUmemLocation* location,
                                   CUmemAllocationType type) {
-  return guarded([&] {
-    CUdevice device = 0;
-    if (const CUresult result = device_of("cuMemGetDefaultMemPool", location, type, device)) {
-      return result;
-    }
-    return device_get_default_mem_pool(pool_out, device);
+  if (pool_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return with_location_pools("cuMemGetDefaultMemPool", location, type, [&](LocationPools& its) {
+    *pool_out = its.original.get();
+    return CUDA_SUCCESS;
   });
 }
 
 CUresult mem_get_mem_pool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
-  return guarded([&] {
-    CUdevice device = 0;
-    if (const CUresult result = device_of("cuMemGetMemPool", location, type, device)) {
-      return result;
-    }
-    return device_get_mem_pool(pool, device);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return with_location_pools("cuMemGetMemPool", location, type, [&](LocationPools& its) {
+    *pool = its.current.get();
+    return CUDA_SUCCESS;
   });
 }
 
-CUresult mem_set_mem_pool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
-  return guarded([&] {
-    CUdevice device = 0;
-    if (const CUresult result = device_of("cuMemSetMemPool", location, type, device)) {
-      return result;
-    }
-    return device_set_mem_pool(device, pool);
+CUresult mem_set_mem_pool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool handle) {
+  const std::shared_ptr<CUmemPoolHandle_st> pool = hold(handle);
+  return with_location_pools("cuMemSetMemPool", location, type, [&](LocationPools& its) {
+    if (!pool || !same_location(*pool, *its.original)) return CUDA_ERROR_INVALID_VALUE;
+    its.current = pool;
+    return CUDA_SUCCESS;
   });
 }
 
@@ -272,23 +315,32 @@ CUresult mem_pool_create(CUmemoryPool* pool, const CUmemPoolProps* pool_props) {
   return guarded([&] {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (pool == nullptr || pool_props == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = check_properties(*pool_props)) return result;
-    const auto made =
-        std::make_shared<CUmemPoolHandle_st>(pool_props->location.id, false, pool_props->maxSize);
+    CUmemLocation location = pool_props->location;
+    if (const CUresult result = canonical("cuMemPoolCreate", pool_props->allocType, location)) {
+      return result;
+    }
+    if (pool_props->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+      return refuse(
+          CUDA_ERROR_NOT_SUPPORTED,
+          "cuMemPoolCreate: the emulated driver does not share memory with other processes; "
+          "handleTypes must be CU_MEM_HANDLE_TYPE_NONE");
+    }
+    const auto made = std::make_shared<CUmemPoolHandle_st>(pool_props->allocType, location, false,
+                                                           pool_props->maxSize);
     enroll(made);
     *pool = made.get();
     return CUDA_SUCCESS;
   });
 }
 
-/// Its allocations stay. If it was the device's current pool, the default pool becomes current.
+/// Its allocations stay. If it was its location's current pool, the default pool becomes current.
 CUresult mem_pool_destroy(CUmemoryPool handle) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     const std::shared_ptr<CUmemPoolHandle_st> pool = hold(handle);
     if (!pool || pool->is_default || !gone(handle)) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard lock(pools().mutex);
-    DevicePools& its = pools().at(pool->device);
+    LocationPools& its = pools().at(pool->type, pool->location);
     if (its.current == pool) its.current = its.original;
     return CUDA_SUCCESS;
   });
@@ -315,24 +367,28 @@ CUresult mem_pool_get_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
 }
 
 CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, std::size_t count) {
-  return with_pool(handle, [&](const CUmemPoolHandle_st& pool) -> CUresult {
+  return with_pool(handle, [&](CUmemPoolHandle_st& pool) -> CUresult {
     if (map == nullptr && count != 0) return CUDA_ERROR_INVALID_VALUE;
     for (std::size_t i = 0; i < count; ++i) {
       if (const CUresult result = check_access(pool, map[i])) return result;
     }
+    if (is_of_device(pool)) return CUDA_SUCCESS;
+    const std::lock_guard lock(pool.mutex);
+    for (std::size_t i = 0; i < count; ++i) pool.access[map[i].location.id] = map[i].flags;
     return CUDA_SUCCESS;
   });
 }
 
 CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle,
                              CUmemLocation* location) {
-  return with_pool(handle, [&](const CUmemPoolHandle_st& pool) {
-    if (flags == nullptr || location == nullptr || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (gpu_of(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    *flags = location->id == pool.device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                         : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return with_pool(handle, [&](CUmemPoolHandle_st& pool) {
+    if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const bool host = location->type == CU_MEM_LOCATION_TYPE_HOST ||
+                      location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    if (!host && location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    if (!host && gpu_of(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    const std::lock_guard lock(pool.mutex);
+    *flags = access_of(pool, *location);
     return CUDA_SUCCESS;
   });
 }

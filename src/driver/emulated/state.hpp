@@ -109,8 +109,9 @@ struct ImageDescription {
   CUDA_TEXTURE_DESC texture{};
 };
 
-struct PoolShare;  ///< pools.hpp: what an allocation has of its memory pool
-struct Capture;    ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
+class ManagedAdvice;  ///< managed.hpp: what cuMemAdvise said of an allocation
+struct PoolShare;     ///< pools.hpp: what an allocation has of its memory pool
+struct Capture;  ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
 struct Reservations;   ///< reservations.hpp
 struct GraphMemories;  ///< graph_memory.hpp
 
@@ -213,7 +214,8 @@ struct CUctx_st {
     unsigned flags = 0;         ///< of cuMemHostAlloc
     std::uint64_t id = 0;
     std::shared_ptr<emulated::PoolShare> share;  ///< stream-ordered memory: of its pool
-    bool managed = false;  ///< cuMemAllocManaged: the host uses the device address
+    bool unified = false;  ///< the host uses the device address: managed memory, pools of the host
+    std::shared_ptr<emulated::ManagedAdvice> advice = nullptr;  ///< of managed memory alone
   };
   std::map<CUdeviceptr, Block> blocks;
   std::map<std::uintptr_t, CUdeviceptr> pinned;  ///< host address -> block

@@ -100,6 +100,19 @@ void replace_device_memory(Table& table) {
   };
 }
 
+/// Of a pool of the host or of managed memory, as a replay needs it; else stream-ordered memory.
+StepMemory memory_from_pool(const Recorder& recorder, CUdeviceptr address) {
+  int managed = 0;
+  unsigned type = CU_MEMORYTYPE_DEVICE;
+  const auto ask = recorder.base.pointer_get_attribute;
+  if (ask == nullptr) return StepMemory::Stream;
+  const bool host_visible =
+      (ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS && managed != 0) ||
+      (ask(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+       type == CU_MEMORYTYPE_HOST);
+  return host_visible ? StepMemory::Managed : StepMemory::Stream;
+}
+
 /// In a capture it becomes an allocation node.
 CUresult note_stream_allocation(const CallScope& scope, CUstream stream, CUresult result,
                                 const CUdeviceptr* address, std::uint64_t bytes) {
@@ -109,7 +122,9 @@ CUresult note_stream_allocation(const CallScope& scope, CUstream stream, CUresul
     captured_memory(all, stream, *address, bytes);
     return result;
   }
-  return note_allocation(scope, result, address, bytes, StepMemory::Stream);
+  const StepMemory memory =
+      result == CUDA_SUCCESS ? memory_from_pool(all, *address) : StepMemory::Stream;
+  return note_allocation(scope, result, address, bytes, memory);
 }
 
 void replace_stream_memory(Table& table) {

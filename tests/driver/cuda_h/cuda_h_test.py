@@ -104,6 +104,8 @@ rows += [f"PTXGEN_TYPE({name})" for name in aliases]
 # Macros of cuda.h cannot have an enumerator's name, so these have names of ours.
 constants = re.findall(r"inline constexpr [\w:]+ (k\w+) =", api)
 MACROS = {
+    "kDeviceCpu": "CU_DEVICE_CPU",
+    "kDeviceInvalid": "CU_DEVICE_INVALID",
     "kStreamLegacy": "CU_STREAM_LEGACY",
     "kStreamPerThread": "CU_STREAM_PER_THREAD",
     "kLaunchParamEnd": "CU_LAUNCH_PARAM_END",
