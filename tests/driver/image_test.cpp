@@ -51,6 +51,9 @@ TEST_CASE("image: text is PTX if it begins with a directive") {
     CHECK_FALSE(image.why.empty());
   }
   CHECK_THAT(read_image(bytes("a\x01z"), gpu("h200")).why, Contains("'a\\x01z'"));
+  const ModuleImage lto = read_image(bytes("\xed\x43N\x7f and more"), gpu("h200"));
+  CHECK(lto.result == CUDA_ERROR_INVALID_IMAGE);
+  CHECK(lto.why == "the image is LTO IR; link it with nvJitLink, or compile to PTX, without -dlto");
 }
 
 TEST_CASE("image: the version is read behind comments") {

@@ -1,5 +1,6 @@
 // src/driver/emulated/image.cpp - recognising PTX, fat binaries, cubins, linked PTX
 #include "driver/emulated/image.hpp"
+#include "driver/lto_ir.hpp"
 
 #include <algorithm>
 #include <array>
@@ -172,6 +173,10 @@ ModuleImage read_text(Bytes bytes) {
   if (first.starts_with('.')) return plain(text);
   if (bytes.empty() || text.empty()) {
     return refused(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
+  }
+  if (is_lto_ir(text)) {
+    return refused(CUDA_ERROR_INVALID_IMAGE,
+                   "the image is LTO IR; link it with nvJitLink, or compile to PTX, without -dlto");
   }
   return refused(CUDA_ERROR_INVALID_IMAGE,
                  format_text("the image is neither PTX, which begins with .version, nor a fat "

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/lto_ir.hpp"
 #include "driver/nvjitlink/lto.hpp"
 #include "driver/standin/driver_api.hpp"
 #include "support/format.hpp"
@@ -295,11 +296,8 @@ Result add_lto(nvJitLink& handle, const HeldInput& input) {
 
 /// Adds an input of any kind to the driver's link, LTO IR to NVIDIA's.
 Result add(nvJitLink& handle, HeldInput input) {
-  constexpr std::string_view kLtoMagic =
-      "\xed"
-      "CN\x7f";
   handle.has_input = true;
-  if (input.type == kAny && input.bytes.starts_with(kLtoMagic)) input.type = kLtoIr;
+  if (input.type == kAny && is_lto_ir(input.bytes)) input.type = kLtoIr;
   if (input.type == kLtoIr || input.type == kIndex) return add_lto(handle, input);
   const std::optional<CUjitInputType> type = type_of(input.type, input.bytes);
   if (!type) {
