@@ -58,6 +58,7 @@ struct MemoryGraph : DriverFixture {
   std::uint64_t used(CUgraphMem_attribute attribute = CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) {
     std::uint64_t value = ~std::uint64_t{0};
     PTXGEN_OK(driver.stream_synchronize(stream));
+    PTXGEN_OK(driver.device_graph_mem_trim(0));
     PTXGEN_OK(driver.device_get_graph_mem_attribute(0, attribute, &value));
     return value;
   }
@@ -115,6 +116,55 @@ TEST_CASE("a graph allocates, uses and frees memory in each launch") {
   CHECK(freed == fixture.memory);
   PTXGEN_CHECK_RESULT(driver.graph_mem_free_node_get_params(fixture.copy, &freed),
                       CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("freed memory of graphs counts until it is trimmed") {
+  MemoryGraph fixture;
+  const Table& driver = fixture.driver;
+  fixture.add_free();
+  fixture.instantiate();
+  const auto now = [&] {
+    std::uint64_t value = 0;
+    PTXGEN_OK(driver.ctx_synchronize());
+    PTXGEN_OK(
+        driver.device_get_graph_mem_attribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &value));
+    return value;
+  };
+  CHECK(fixture.used() == 0);
+  // A second launch uses the memory of the first again.
+  for (int i = 0; i < 2; ++i) PTXGEN_OK(driver.graph_launch(fixture.exec, fixture.stream));
+  CHECK(now() == kGraphBytes);
+  PTXGEN_OK(driver.device_graph_mem_trim(0));
+  CHECK(now() == 0);
+}
+
+TEST_CASE("graphs allocate managed memory") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  CUgraph graph = nullptr;
+  PTXGEN_OK(driver.graph_create(&graph, 0));
+  CUDA_MEM_ALLOC_NODE_PARAMS params = alloc_params();
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+  CUgraphNode node = nullptr;
+  const CUresult added = driver.graph_add_mem_alloc_node(&node, graph, nullptr, 0, &params);
+  if (added == CUDA_ERROR_NOT_SUPPORTED) {  // under a sanitizer
+    CHECK_THAT(fixture.log, Catch::Contains("cuGraphAddMemAllocNode: managed memory needs one"));
+    return;
+  }
+  PTXGEN_OK(added);
+  CUDA_MEM_ALLOC_NODE_PARAMS found{};
+  PTXGEN_OK(driver.graph_mem_alloc_node_get_params(node, &found));
+  CHECK(found.poolProps.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED);
+  const CUDA_MEMSET_NODE_PARAMS fill = fill_params_of(params.dptr, 9);
+  PTXGEN_OK(driver.graph_add_memset_node(&node, graph, &node, 1, &fill, fixture.context));
+  CUgraphExec executable = nullptr;
+  PTXGEN_OK(driver.graph_instantiate_with_flags(&executable, graph, 0));
+  PTXGEN_OK(driver.graph_launch(executable, nullptr));
+  PTXGEN_OK(driver.ctx_synchronize());
+  const auto* const host =
+      reinterpret_cast<const unsigned char*>(static_cast<std::uintptr_t>(params.dptr));
+  CHECK(host[kGraphBytes - 1] == 9);
+  PTXGEN_OK(driver.mem_free(params.dptr));
 }
 
 TEST_CASE("memory that a graph does not free is the caller's until it is freed") {

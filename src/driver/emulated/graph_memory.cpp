@@ -15,10 +15,11 @@
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-/// Memory of all graphs of a device at this time, and the maximum. What graphs do not use is not
-/// kept, so reserved equals used.
+/// Memory of all graphs of a device at this time, and the maximum. As a GPU's driver keeps freed
+/// memory for later launches, it counts until cuDeviceGraphMemTrim; here it is given back at once.
 struct Use {
-  std::uint64_t now = 0;
+  std::uint64_t now = 0;    ///< with `freed`
+  std::uint64_t freed = 0;  ///< since the last trim, and not allocated again
   std::uint64_t used_high = 0;
   std::uint64_t reserved_high = 0;
 };
@@ -32,12 +33,19 @@ Uses& uses() {
   return *the_uses;
 }
 
-void count_use(CUdevice device, std::uint64_t more, std::uint64_t less) {
+void count_allocation(CUdevice device, std::uint64_t bytes) {
   const std::lock_guard lock(uses().mutex);
   Use& use = uses().of_device[device];
-  use.now = use.now + more - less;
+  const std::uint64_t again = std::min(use.freed, bytes);
+  use.freed -= again;
+  use.now += bytes - again;
   use.used_high = std::max(use.used_high, use.now);
   use.reserved_high = std::max(use.reserved_high, use.now);
+}
+
+void count_free(CUdevice device, std::uint64_t bytes) {
+  const std::lock_guard lock(uses().mutex);
+  uses().of_device[device].freed += bytes;
 }
 
 emulator::Part memory_part(std::uint64_t bytes, bool live) {
@@ -75,7 +83,8 @@ CUresult refuse_free(const char* call, CUdeviceptr address) {
 
 CUresult check_allocation(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
   const CUmemPoolProps& pool = params.poolProps;
-  if (params.bytesize == 0 || pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+  const bool managed = pool.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+  if (params.bytesize == 0 || (pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) ||
       (params.accessDescs == nullptr && params.accessDescCount != 0)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -129,7 +138,9 @@ void GraphMemory::allocate(emulator::AddressSpace& space) {
   const emulator::Part part = memory_part(bytes_, true);
   space.divide(start_, {&part, 1});
   live_ = true;
-  count_use(device_, bytes_, 0);
+  // The emulator does not see writes of the host: all of it counts as initialised.
+  if (managed_) space.mark(start_, bytes_);
+  count_allocation(device_, bytes_);
 }
 
 void GraphMemory::free(emulator::AddressSpace& space) {
@@ -138,10 +149,11 @@ void GraphMemory::free(emulator::AddressSpace& space) {
   space.divide(start_, {&part, 1});
   space.discard(start_, bytes_);
   space.unclaim(bytes_);
-  count_use(device_, 0, bytes_);
+  count_free(device_, bytes_);
 }
 
-std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t bytes) {
+std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t bytes,
+                                               bool managed) {
   sweep(context);
   const std::lock_guard memory_lock(context.memory_mutex);
   std::uint64_t id = 0;
@@ -152,7 +164,8 @@ std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t 
   const CUdeviceptr start =
       context.memory.space().reserve(bytes, format_text("graph allocation {}", id),
                                      memory_part(bytes, false), alignment_of(bytes));
-  auto memory = std::make_shared<GraphMemory>(context.graph_memories, context.device, start, bytes);
+  auto memory =
+      std::make_shared<GraphMemory>(context.graph_memories, context.device, start, bytes, managed);
   const std::lock_guard lock(context.graph_memories->mutex);
   context.graph_memories->ranges[start] = {bytes, memory};
   return memory;
@@ -322,7 +335,12 @@ CUresult graph_add_mem_alloc_node(CUgraphNode* node, CUgraph graph, const CUgrap
     if (const CUresult result = check_allocation(*node_params)) return result;
     const std::shared_ptr<CUctx_st> context = context_on(node_params->poolProps.location.id);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    const std::shared_ptr<GraphMemory> memory = make_graph_memory(*context, node_params->bytesize);
+    const bool managed = node_params->poolProps.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    if (managed && !is_unified(*context)) {
+      return refuse(CUDA_ERROR_NOT_SUPPORTED, no_managed_memory("cuGraphAddMemAllocNode"));
+    }
+    const std::shared_ptr<GraphMemory> memory =
+        make_graph_memory(*context, node_params->bytesize, managed);
     if (const CUresult result =
             add_node({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEM_ALLOC,
                      AllocateMemory{memory}, context.get())) {
@@ -342,7 +360,8 @@ CUresult graph_mem_alloc_node_get_params(CUgraphNode handle,
     const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, memory.device()};
     node.access = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     *params_out = {};
-    params_out->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params_out->poolProps.allocType =
+        memory.managed() ? CU_MEM_ALLOCATION_TYPE_MANAGED : CU_MEM_ALLOCATION_TYPE_PINNED;
     params_out->poolProps.location = here;
     params_out->accessDescs = &node.access;
     params_out->accessDescCount = 1;
@@ -389,7 +408,10 @@ CUresult graph_mem_free_node_get_params(CUgraphNode handle, CUdeviceptr* address
 }
 
 CUresult device_graph_mem_trim(CUdevice device) {
-  return with_use(device, [](const Use&) { return CUDA_SUCCESS; });
+  return with_use(device, [](Use& use) {
+    use.now -= std::exchange(use.freed, 0);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult device_get_graph_mem_attribute(CUdevice device, CUgraphMem_attribute attribute,

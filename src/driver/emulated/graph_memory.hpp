@@ -25,8 +25,12 @@ class GraphMemory {
  public:
   /// Use `make_graph_memory`.
   GraphMemory(std::shared_ptr<GraphMemories> owner, CUdevice device, CUdeviceptr start,
-              std::uint64_t bytes) noexcept
-      : device_(device), start_(start), bytes_(bytes), owner_(std::move(owner)) {}
+              std::uint64_t bytes, bool managed) noexcept
+      : device_(device),
+        start_(start),
+        bytes_(bytes),
+        managed_(managed),
+        owner_(std::move(owner)) {}
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
   ~GraphMemory();
@@ -34,6 +38,8 @@ class GraphMemory {
   [[nodiscard]] CUdevice device() const noexcept { return device_; }
   [[nodiscard]] CUdeviceptr start() const noexcept { return start_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  /// The host uses its addresses, too.
+  [[nodiscard]] bool managed() const noexcept { return managed_; }
 
   /// Runs the node, on the worker, with the context's memory held. Throws `Error` if the GPU has no
   /// memory left.
@@ -52,13 +58,14 @@ class GraphMemory {
   const CUdevice device_;
   const CUdeviceptr start_;
   const std::uint64_t bytes_;
+  const bool managed_;
   const std::shared_ptr<GraphMemories> owner_;
   bool live_ = false;  ///< guarded by the context's memory_mutex
 };
 
 /// A node's memory with its addresses. Takes the context's locks.
-[[nodiscard]] std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context,
-                                                             std::uint64_t bytes);
+[[nodiscard]] std::shared_ptr<GraphMemory> make_graph_memory(CUctx_st& context, std::uint64_t bytes,
+                                                             bool managed = false);
 /// Gives back the addresses of nodes that are gone. Takes the context's locks.
 void sweep(CUctx_st& context);
 /// The memory whose range holds an address, allocated at this time or not; null if there is none.
