@@ -52,9 +52,12 @@ def members(body, prefix=""):
         while depth:
             depth += {"{": 1, "}": -1}.get(body[end], 0)
             end += 1
-        name = re.match(r"\s*(\w+)\s*;", body[end:])
-        yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
-        yield prefix + name.group(1), False
+        name = re.match(r"\s*(\w*)\s*;", body[end:])
+        if name.group(1):
+            yield from members(body[nested.end():end - 1], f"{prefix}{name.group(1)}.")
+            yield prefix + name.group(1), False
+        else:  # its members are those of the structure around it
+            yield from members(body[nested.end():end - 1], prefix)
         body = body[:nested.start()] + body[end + name.end():]
     for statement in filter(None, (part.strip() for part in body.split(";"))):
         pointer = re.search(r"\(\*(\w+)\)\(", statement)
