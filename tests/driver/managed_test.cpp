@@ -199,6 +199,22 @@ TEST_CASE("attributes of ranges need managed memory and data of their size") {
   CHECK(preferred == kDeviceInvalid);
 }
 
+TEST_CASE("an allocation keeps that its operations are synchronous") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  const CUdeviceptr address = fixture.allocate(64);
+  unsigned on = 1;
+  int found = 0;
+  PTXGEN_OK(driver.pointer_set_attribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address + 8));
+  PTXGEN_OK(driver.pointer_get_attribute(&found, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address));
+  CHECK(found == 1);
+  PTXGEN_CHECK_RESULT(driver.pointer_set_attribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
+                      CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_CHECK_RESULT(driver.pointer_set_attribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 16),
+                      CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.mem_free(address));
+}
+
 TEST_CASE("memory of a managed pool prefers the location of its pool") {
   ManagedFixture fixture;
   if (fixture.address == 0) return;

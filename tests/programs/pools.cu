@@ -32,5 +32,23 @@ int main() {
   CUDA(cudaStreamSynchronize(stream));
   CUDA(cudaMemPoolTrimTo(own, 0));
   CUDA(cudaMemPoolDestroy(own));
+#if CUDART_VERSION >= 13000
+  // Of the host, for both sides.
+  properties.location.type = cudaMemLocationTypeHost;
+  CUDA(cudaMemPoolCreate(&own, &properties));
+  cudaMemAccessDesc access{};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  CUDA(cudaMemPoolSetAccess(own, &access, 1));
+  CUDA(cudaMallocFromPoolAsync(&data, 128 * sizeof(int), own, stream));
+  CUDA(cudaStreamSynchronize(stream));
+  data[100] = 3;
+  fill<<<1, 64, 0, stream>>>(data, 5);
+  fill<<<1, 1, 0, stream>>>(data + 100, data[100] + 1);
+  CUDA(cudaStreamSynchronize(stream));
+  CHECK(data[63] == 5 && data[100] == 4);
+  CUDA(cudaFreeAsync(data, stream));
+  CUDA(cudaMemPoolDestroy(own));
+#endif
   std::puts("ok");
 }

@@ -133,7 +133,7 @@ TEST_CASE("devices that are not there") {
   REQUIRE(error);
   CHECK(error->stage == Stage::Device);
   CHECK(error->driver_status == 100);
-  CHECK(error->message == "cuInit: CUDA_ERROR_NO_DEVICE (100): there is no CUDA device");
+  CHECK(error->message == "cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected");
 }
 
 TEST_CASE("devices by name") {
@@ -223,8 +223,8 @@ TEST_CASE("a fault: its first report, and every later one") {
       CHECK(later->code == "context-lost");
       CHECK(later->driver_status == 700);
       CHECK(later->message ==
-            "the context was lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): a kernel "
-            "accessed memory that it must not; destroy everything made from it, call "
+            "the context was lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an "
+            "illegal memory access was encountered; destroy everything made from it, call "
             "Context::reset and make a new context");
       CHECK(later->log == first->log);
     }
@@ -249,9 +249,8 @@ TEST_CASE("a failed release is retried and logged once") {
   const auto lines = log.take();
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
-        "cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is out of its range in a "
-        "clean-up; the retry failed: cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is "
-        "out of its range");
+        "cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): invalid argument in a clean-up; the "
+        "retry failed: cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): invalid argument");
 }
 
 TEST_CASE("nothing is unloaded or freed while a capture runs") {

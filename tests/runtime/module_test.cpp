@@ -207,8 +207,8 @@ TEST_CASE("what is not the fault of the PTX keeps the driver's words") {
   const Error error = f.load_error(kernel_text());
   CHECK(error.code == "driver-call");
   CHECK(error.message ==
-        "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221): the driver's PTX compiler "
-        "was not found");
+        "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221): PTX JIT compiler library "
+        "not found");
 }
 
 TEST_CASE("JIT options reach the driver, a cold load is unlike any other") {
@@ -241,11 +241,11 @@ TEST_CASE("a name that a module does not have") {
   const Context context = f.open();
   const Module module = Module::load(context, kernel_text());
   CHECK(refusal([&] { static_cast<void>(module.function("missing")); }) ==
-        "not-found: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500): there is no symbol of that "
-        "name, looking for the kernel 'missing'; the module has f");
+        "not-found: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500): named symbol not "
+        "found, looking for the kernel 'missing'; the module has f");
   CHECK(refusal([&] { static_cast<void>(module.variable("table")); }) ==
-        "not-found: cuModuleGetGlobal_v2: CUDA_ERROR_NOT_FOUND (500): there is no symbol of that "
-        "name, looking for the variable 'table'");
+        "not-found: cuModuleGetGlobal_v2: CUDA_ERROR_NOT_FOUND (500): named symbol not "
+        "found, looking for the variable 'table'");
 }
 
 TEST_CASE("a file that somebody else has put in the dump's place is not touched") {

@@ -269,8 +269,8 @@ TEST_CASE("streams and events: order and time") {
   later.synchronize();
   CHECK(later.milliseconds_since(written) >= 0);
   CHECK(refusal([&] { static_cast<void>(later.milliseconds_since(untimed)); }) ==
-        "driver-call: cuEventElapsedTime: CUDA_ERROR_INVALID_HANDLE (400): the handle is not "
-        "valid");
+        "driver-call: cuEventElapsedTime: CUDA_ERROR_INVALID_HANDLE (400): invalid resource "
+        "handle");
   CHECK(!first.capturing());
 
   const Stream host = Stream::borrowed(context, nullptr);

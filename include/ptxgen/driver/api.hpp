@@ -40,6 +40,8 @@ struct CUlogsCallbackEntry_st;
 struct CUmemPoolHandle_st;
 struct CUlib_st;
 struct CUuserObject_st;
+struct CUgreenCtx_st;
+struct CUdevResourceDesc_st;
 using CUcontext = CUctx_st*;
 using CUmodule = CUmod_st*;
 using CUfunction = CUfunc_st*;
@@ -59,6 +61,8 @@ using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
 using CUmemoryPool = CUmemPoolHandle_st*;
 using CUlibrary = CUlib_st*;
 using CUuserObject = CUuserObject_st*;
+using CUgreenCtx = CUgreenCtx_st*;
+using CUdevResourceDesc = CUdevResourceDesc_st*;
 
 struct CUuuid {
   char bytes[16];
@@ -744,6 +748,55 @@ struct CUgraphNodeParams {
     CUDA_CONDITIONAL_NODE_PARAMS conditional;
   };
   long long reserved2;
+};
+enum CUdevResourceType : int {
+  CU_DEV_RESOURCE_TYPE_INVALID = 0,
+  CU_DEV_RESOURCE_TYPE_SM = 1,
+};
+enum CUgreenCtxCreate_flags : int { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
+enum CUdevSmResourceSplit_flags : int {
+  CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1,
+  CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2,
+};
+/// Multiprocessors of a device, a context or a group.
+struct CUdevSmResource {
+  unsigned smCount;
+  unsigned minSmPartitionSize;
+  unsigned smCoscheduledAlignment;
+};
+/// Resources of a device; what is in the padding is the driver's.
+struct CUdevResource {
+  CUdevResourceType type;
+  unsigned char _internal_padding[92];
+  union {
+    CUdevSmResource sm;
+    unsigned char _oversize[48];
+  };
+};
+enum CUcoredumpSettings : int {
+  CU_COREDUMP_ENABLE_ON_EXCEPTION = 1,
+  CU_COREDUMP_TRIGGER_HOST = 2,
+  CU_COREDUMP_LIGHTWEIGHT = 3,
+  CU_COREDUMP_ENABLE_USER_TRIGGER = 4,
+  CU_COREDUMP_FILE = 5,
+  CU_COREDUMP_PIPE = 6,
+  CU_COREDUMP_GENERATION_FLAGS = 7,
+};
+enum CUCoredumpGenerationFlags : int {
+  CU_COREDUMP_DEFAULT_FLAGS = 0,
+  CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES = 1,
+  CU_COREDUMP_SKIP_GLOBAL_MEMORY = 2,
+  CU_COREDUMP_SKIP_SHARED_MEMORY = 4,
+  CU_COREDUMP_SKIP_LOCAL_MEMORY = 8,
+  CU_COREDUMP_SKIP_ABORT = 16,
+  CU_COREDUMP_SKIP_CONSTBANK_MEMORY = 32,
+  CU_COREDUMP_LIGHTWEIGHT_FLAGS = 47,
+};
+enum CUprocessState : int {
+  CU_PROCESS_STATE_RUNNING = 0,
+  CU_PROCESS_STATE_LOCKED = 1,
+  CU_PROCESS_STATE_CHECKPOINTED = 2,
+  CU_PROCESS_STATE_FAILED = 3,
 };
 struct CUctxCreateParams {
   void* execAffinityParams;

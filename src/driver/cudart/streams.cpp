@@ -55,13 +55,10 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return driver_call(cuStreamGetFlags, stream, flags);
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  if (device == nullptr) return cudaErrorInvalidValue;
-  CUcontext context = nullptr;
-  if (const cudaError_t error = driver_call(cuStreamGetCtx, stream, &context)) return error;
-  if (const CUresult result = cuCtxPushCurrent_v2(context)) return error_of(result);
-  const CUresult result = cuCtxGetDevice(device);
-  static_cast<void>(cuCtxPopCurrent_v2(&context));
-  return error_of(result);
+  return driver_call(cuStreamGetDevice, stream, device);
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return driver_call(cuStreamGetId, stream, id);
 }
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* memory, std::size_t bytes,
                                      unsigned flags) {

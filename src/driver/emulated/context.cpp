@@ -5,6 +5,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/graph_memory.hpp"
+#include "driver/emulated/green_contexts.hpp"
 #include "driver/emulated/reservations.hpp"
 #include "driver/emulated/state.hpp"
 #include "emulator/state/address_space.hpp"
@@ -83,7 +84,8 @@ struct Current {
   std::weak_ptr<CUctx_st> context;
   CUdevice device = 0;
   bool primary = false;
-  std::uint64_t seen = 0;  ///< number of primary contexts created at the last check
+  CUgreenCtx green = nullptr;  ///< whose handle it is, or null
+  std::uint64_t seen = 0;      ///< number of primary contexts created at the last check
 };
 
 /// Trivially destructible: static objects of the caller may call the driver after this thread's
@@ -108,8 +110,13 @@ std::vector<Current>& stack() {
   return the_stack.entries;
 }
 
+/// Of the handle of a context, its own or a green context's.
+Current entry_of(const std::shared_ptr<CUctx_st>& context, CUcontext handle) {
+  const bool alias = handle != context.get();
+  return {handle, context, context->device, context->primary, alias ? green_of(handle) : nullptr};
+}
 Current entry_of(const std::shared_ptr<CUctx_st>& context) {
-  return {context.get(), context, context->device, context->primary};
+  return entry_of(context, context.get());
 }
 
 /// The context of the topmost entry, or null if it was destroyed. A primary one that was destroyed
@@ -117,9 +124,10 @@ Current entry_of(const std::shared_ptr<CUctx_st>& context) {
 std::shared_ptr<CUctx_st> top_context() {
   if (stack().empty()) return nullptr;
   Current& top = stack().back();
+  if (top.green != nullptr && !living(top.handle)) return nullptr;
   std::shared_ptr<CUctx_st> context = top.context.lock();
   if (context && living(context.get())) return context;
-  if (!top.primary) return nullptr;
+  if (!top.primary || top.green != nullptr) return nullptr;
   const std::lock_guard lock(primaries().mutex);
   context = primaries().at(top.device).context;
   if (context) top = entry_of(context);
@@ -200,6 +208,8 @@ CUcontext current() noexcept {
     return nullptr;
   }
 }
+
+CUgreenCtx current_green() noexcept { return stack().empty() ? nullptr : stack().back().green; }
 
 CUresult enter(std::shared_ptr<CUctx_st>& context) {
   if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
@@ -381,7 +391,7 @@ CUresult ctx_push_current(CUcontext handle) {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    stack().push_back(entry_of(context));
+    stack().push_back(entry_of(context, handle));
     return CUDA_SUCCESS;
   });
 }
@@ -406,9 +416,9 @@ CUresult ctx_set_current(CUcontext handle) {
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (stack().empty()) {
-      stack().push_back(entry_of(context));
+      stack().push_back(entry_of(context, handle));
     } else {
-      stack().back() = entry_of(context);
+      stack().back() = entry_of(context, handle);
     }
     return CUDA_SUCCESS;
   });
@@ -438,6 +448,31 @@ CUresult ctx_get_device(CUdevice* device) {
     if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_device_v2(CUdevice* device, CUcontext handle) {
+  if (handle == nullptr) return ctx_get_device(device);
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_id(CUcontext handle, unsigned long long* id) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUgreenCtx green = handle != nullptr ? green_of(handle) : current_green();
+    if (green != nullptr) return green_ctx_get_id(green, id);
+    const std::shared_ptr<CUctx_st> context = handle != nullptr ? hold(handle) : top_context();
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    *id = context->id;
     return CUDA_SUCCESS;
   });
 }
@@ -505,16 +540,25 @@ CUresult ctx_get_limit(std::size_t* value, CUlimit limit) {
   });
 }
 
-CUresult ctx_synchronize() {
+/// The work of a green context is in the queue of its primary context.
+CUresult ctx_synchronize_v2(CUcontext handle) {
   return guarded([&] {
     std::shared_ptr<CUctx_st> context;
-    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (handle == nullptr) {
+      if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    } else {
+      if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+      context = hold(handle);
+      if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    }
     if (const CUresult result = not_while_captured(context.get()); result != CUDA_SUCCESS) {
       return result;
     }
     return wait_for_all(context.get());
   });
 }
+
+CUresult ctx_synchronize() { return ctx_synchronize_v2(nullptr); }
 
 }  // namespace entries
 }  // namespace emulated

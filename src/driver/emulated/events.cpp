@@ -79,7 +79,42 @@ CUresult elapsed(float* milliseconds, CUevent start_handle, CUevent end_handle) 
   });
 }
 
+/// With the context that a handle names and an event, for work on all streams of the context: they
+/// share one queue, and its legacy stream stands for it. A capture of one of them forbids that.
+template <class Work>
+CUresult with_context_event(CUcontext handle, CUevent event_handle, Work&& work) {
+  return with_event(event_handle, [&](const std::shared_ptr<CUevent_st>& event) -> CUresult {
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (const CUresult result = not_while_captured(context.get())) return result;
+    return work(context, event);
+  });
+}
+
 }  // namespace
+
+CUresult ctx_record_event(CUcontext handle, CUevent event_handle) {
+  return with_context_event(handle, event_handle, [](const auto& context, const auto& event) {
+    if (event->context != context.get()) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->capture.load() != 0) leave_capture(event.get());
+    return submit(context->legacy, RecordEvent{event});
+  });
+}
+
+CUresult ctx_wait_event(CUcontext handle, CUevent event_handle) {
+  return with_context_event(handle, event_handle, [](const auto& context, const auto& event) {
+    if (event->capture.load() != 0) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    // Within one queue the record precedes.
+    if (event->context == context.get()) return CUDA_SUCCESS;
+    std::uint64_t ticket = 0;
+    {
+      const std::lock_guard lock(event->mutex);
+      ticket = event->recorded;
+      if (event->done >= ticket) return CUDA_SUCCESS;
+    }
+    return submit(context->legacy, WaitEvent{event, ticket});
+  });
+}
 
 CUresult event_create(CUevent* event, unsigned flags) {
   return guarded([&]() -> CUresult {

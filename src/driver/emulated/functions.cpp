@@ -184,6 +184,7 @@ CUresult func_set_cache_config(CUfunction function, CUfunc_cache config) {
 
 CUresult func_get_name(const char** name, CUfunction function) {
   return guarded([&] {
+    if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = check(function)) return result;
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *name = function->kernel->name.c_str();

@@ -369,6 +369,7 @@ CUresult kernel_set_cache_config(CUkernel handle, CUfunc_cache config, CUdevice 
 }
 
 CUresult kernel_get_name(const char** name, CUkernel handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return with_kernel(handle, [&](const CUkern_st& kernel) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *name = kernel.name.c_str();

@@ -295,6 +295,7 @@ struct Pointer {
   std::uint64_t bytes = 0;
   std::shared_ptr<PoolShare> share;
   bool managed = false;
+  bool sync_memops = false;
   CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 };
 
@@ -314,6 +315,7 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
     if (block == context.blocks.end()) return true;
     found.id = block->second.id;
     found.share = block->second.share;
+    found.sync_memops = block->second.sync_memops;
     found.managed = block->second.advice != nullptr;
     if (block->second.unified) found.host = address;
     if (block->second.unified && !found.managed) found.type = CU_MEMORYTYPE_HOST;
@@ -357,7 +359,7 @@ CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, vo
       put_attribute(data, pointer.host);
       break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      put_attribute(data, int{0});
+      put_attribute(data, int{pointer.sync_memops});
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -648,6 +650,24 @@ CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdevi
     Pointer pointer;
     if (data == nullptr || !find_pointer(context, ptr, pointer)) return CUDA_ERROR_INVALID_VALUE;
     return get_attribute(pointer, attribute, data);
+  });
+}
+
+/// Synchronous operations wait for their end in any case.
+CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
+                               CUdeviceptr address) {
+  return with_context([&](CUctx_st& context) {
+    Pointer pointer;
+    if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
+        !find_pointer(context, address, pointer)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    unsigned on = 0;
+    std::memcpy(&on, value, sizeof on);
+    const std::lock_guard lock(context.mutex);
+    const auto block = context.blocks.find(pointer.start);
+    if (block != context.blocks.end()) block->second.sync_memops = on != 0;
+    return CUDA_SUCCESS;
   });
 }
 

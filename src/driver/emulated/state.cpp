@@ -10,6 +10,7 @@
 
 #include "driver/emulated/arrays.hpp"
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/green_contexts.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -30,6 +31,8 @@ enum class Kind : std::uint8_t {
   Kernel,
   UserObject,
   Array,
+  GreenContext,
+  ResourceDesc,
 };
 
 struct Living {
@@ -92,6 +95,10 @@ std::shared_ptr<CUuserObject_st> hold(CUuserObject handle) {
   return held(handle, Kind::UserObject);
 }
 std::shared_ptr<CUarray_st> hold(CUarray handle) { return held(handle, Kind::Array); }
+std::shared_ptr<CUgreenCtx_st> hold(CUgreenCtx handle) { return held(handle, Kind::GreenContext); }
+std::shared_ptr<CUdevResourceDesc_st> hold(CUdevResourceDesc handle) {
+  return held(handle, Kind::ResourceDesc);
+}
 
 void enroll(const std::shared_ptr<CUctx_st>& one) { enter_living(one.get(), Kind::Context, one); }
 void enroll(const std::shared_ptr<CUstream_st>& one) { enter_living(one.get(), Kind::Stream, one); }
@@ -112,6 +119,15 @@ void enroll(const std::shared_ptr<CUuserObject_st>& one) {
   enter_living(one.get(), Kind::UserObject, one);
 }
 void enroll(const std::shared_ptr<CUarray_st>& one) { enter_living(one.get(), Kind::Array, one); }
+void enroll(const std::shared_ptr<CUgreenCtx_st>& one) {
+  enter_living(one.get(), Kind::GreenContext, one);
+}
+void enroll(const std::shared_ptr<CUdevResourceDesc_st>& one) {
+  enter_living(one.get(), Kind::ResourceDesc, one);
+}
+void enroll_alias(CUcontext alias, const std::shared_ptr<CUctx_st>& context) {
+  enter_living(alias, Kind::Context, context);
+}
 
 bool living(CUcontext handle) { return is_living(handle, Kind::Context); }
 bool living(CUstream handle) { return is_living(handle, Kind::Stream); }
@@ -122,6 +138,12 @@ bool living(CUgraph handle) { return is_living(handle, Kind::Graph); }
 bool living(CUgraphNode handle) { return is_living(handle, Kind::GraphNode); }
 bool living(CUgraphExec handle) { return is_living(handle, Kind::GraphExec); }
 bool living(CUlinkState handle) { return is_living(handle, Kind::Link); }
+bool living(CUgreenCtx handle) { return is_living(handle, Kind::GreenContext); }
+
+std::uint64_t next_object_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1) + 1;
+}
 
 void born(CUmodule handle) { enter_living(handle, Kind::Module, nullptr); }
 void born(CUfunction handle) { enter_living(handle, Kind::Function, nullptr); }
@@ -143,6 +165,7 @@ void forget_handles_of(CUcontext context) {
   for (auto one = state().living.begin(); one != state().living.end();) {
     const Living& living = one->second;
     const bool its_own =
+        (living.kind == Kind::Context && living.owner.get() == context && one->first != context) ||
         (living.kind == Kind::Stream &&
          static_cast<const CUstream_st*>(living.owner.get())->context == context) ||
         (living.kind == Kind::Event &&

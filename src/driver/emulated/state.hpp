@@ -112,8 +112,12 @@ struct ImageDescription {
 class ManagedAdvice;  ///< managed.hpp: what cuMemAdvise said of an allocation
 struct PoolShare;     ///< pools.hpp: what an allocation has of its memory pool
 struct Capture;  ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
+struct CoredumpScope;  ///< coredump.cpp
 struct Reservations;   ///< reservations.hpp
 struct GraphMemories;  ///< graph_memory.hpp
+
+/// A number that no other context or stream of the process has.
+[[nodiscard]] std::uint64_t next_object_number() noexcept;
 
 }  // namespace emulated
 
@@ -139,12 +143,19 @@ struct CUevent_st {
 };
 
 struct CUstream_st {
-  CUstream_st(CUcontext owner, unsigned its_flags, int its_priority) noexcept
-      : context(owner), flags(its_flags), priority(its_priority) {}
+  CUstream_st(CUcontext owner, unsigned its_flags, int its_priority,
+              CUgreenCtx in = nullptr) noexcept
+      : context(owner),
+        flags(its_flags),
+        priority(its_priority),
+        green(in),
+        id(emulated::next_object_number()) {}
 
   const CUcontext context;
   const unsigned flags;
   const int priority;
+  const CUgreenCtx green;  ///< the green context that it was created in, or null
+  const std::uint64_t id;  ///< as cuStreamGetId reports it
 
   std::uint64_t last = 0;  ///< number of the last item of this stream; guarded by the context
 
@@ -176,6 +187,7 @@ struct CUctx_st {
   const CUdevice device;
   const unsigned flags;
   const bool primary;
+  const std::uint64_t id = emulated::next_object_number();  ///< as cuCtxGetId reports it
 
   /// Memory and modules. Held by the worker while an operation other than a host function runs and
   /// by host threads that allocate, free or load.
@@ -214,6 +226,7 @@ struct CUctx_st {
     unsigned flags = 0;         ///< of cuMemHostAlloc
     std::uint64_t id = 0;
     std::shared_ptr<emulated::PoolShare> share;  ///< stream-ordered memory: of its pool
+    bool sync_memops = false;                    ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: a hint
     bool unified = false;  ///< the host uses the device address: managed memory, pools of the host
     std::shared_ptr<emulated::ManagedAdvice> advice = nullptr;  ///< of managed memory alone
   };
@@ -251,6 +264,7 @@ struct CUctx_st {
   emulated::FaultNote fault_note;  ///< what `fault` was found to be; set before `fault`
 
   std::unordered_map<int, std::size_t> limits;           ///< CUlimit -> value
+  std::shared_ptr<emulated::CoredumpScope> coredump;     ///< what was set; guarded in coredump.cpp
   std::unordered_map<CUlibrary, CUmodule> of_libraries;  ///< their modules in this context
   std::uint64_t attached = 1;  ///< cuCtxAttach and creation, less cuCtxDetach
   std::thread worker;
@@ -274,6 +288,8 @@ namespace emulated {
 [[nodiscard]] std::shared_ptr<CUkern_st> hold(CUkernel kernel);
 [[nodiscard]] std::shared_ptr<CUuserObject_st> hold(CUuserObject object);
 [[nodiscard]] std::shared_ptr<CUarray_st> hold(CUarray array);
+[[nodiscard]] std::shared_ptr<CUgreenCtx_st> hold(CUgreenCtx green);
+[[nodiscard]] std::shared_ptr<CUdevResourceDesc_st> hold(CUdevResourceDesc desc);
 void enroll(const std::shared_ptr<CUctx_st>& context);
 void enroll(const std::shared_ptr<CUstream_st>& stream);
 void enroll(const std::shared_ptr<CUevent_st>& event);
@@ -285,6 +301,10 @@ void enroll(const std::shared_ptr<CUlib_st>& library);
 void enroll(const std::shared_ptr<CUkern_st>& kernel);
 void enroll(const std::shared_ptr<CUuserObject_st>& object);
 void enroll(const std::shared_ptr<CUarray_st>& array);
+void enroll(const std::shared_ptr<CUgreenCtx_st>& green);
+void enroll(const std::shared_ptr<CUdevResourceDesc_st>& desc);
+/// Another handle of a context (cuCtxFromGreenCtx); gone with the context at the latest.
+void enroll_alias(CUcontext alias, const std::shared_ptr<CUctx_st>& context);
 
 /// Whether the handle names a living object of its kind.
 [[nodiscard]] bool living(CUcontext context);
@@ -296,6 +316,7 @@ void enroll(const std::shared_ptr<CUarray_st>& array);
 [[nodiscard]] bool living(CUgraphNode node);
 [[nodiscard]] bool living(CUgraphExec executable);
 [[nodiscard]] bool living(CUlinkState state);
+[[nodiscard]] bool living(CUgreenCtx green);
 /// Enters an object among the living (modules, functions, links: whose owner is elsewhere).
 void born(CUmodule module);
 void born(CUfunction function);
@@ -319,6 +340,8 @@ void forget_handles_of(CUcontext context);
 [[nodiscard]] CUresult enter(std::shared_ptr<CUctx_st>& context);
 /// The current context if it is of that device, else the device's primary one, or null.
 [[nodiscard]] std::shared_ptr<CUctx_st> context_on(CUdevice device);
+/// The green context that is current in this thread, or null.
+[[nodiscard]] CUgreenCtx current_green() noexcept;
 /// As cuCtxGetStreamPriorityRange tells them; without effect.
 inline constexpr int kMinPriority = 0;
 inline constexpr int kGreatestPriority = -5;

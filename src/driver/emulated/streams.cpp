@@ -139,6 +139,7 @@ CUresult resolve(CUstream handle, std::shared_ptr<CUstream_st>& stream) {
   if (!stream) return CUDA_ERROR_INVALID_HANDLE;
   context = hold(stream->context);
   if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (stream->green != nullptr && !living(stream->green)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   const std::lock_guard lock(context->mutex);
   return context->fault;
 }
@@ -213,10 +214,16 @@ CUresult make_stream(CUstream* stream, unsigned flags, int priority) {
   if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
   if (stream == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   const auto made = std::make_shared<CUstream_st>(
-      context.get(), flags, std::clamp(priority, kGreatestPriority, kMinPriority));
+      context.get(), flags, std::clamp(priority, kGreatestPriority, kMinPriority), current_green());
   enroll(made);
   *stream = made.get();
   return CUDA_SUCCESS;
+}
+
+/// The green context of a stream: of a special one, the current one.
+CUgreenCtx green_of_stream(CUstream handle, const CUstream_st& stream) {
+  const bool special = reinterpret_cast<std::uintptr_t>(handle) <= kStreamPerThread;
+  return special ? current_green() : stream.green;
 }
 
 /// For queries of a stream that ignore faults.
@@ -303,7 +310,44 @@ CUresult stream_get_flags(CUstream handle, unsigned* flags) {
 CUresult stream_get_ctx(CUstream handle, CUcontext* context) {
   return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUgreenCtx green = green_of_stream(handle, *stream);
+    if (green != nullptr) return ctx_from_green_ctx(context, green);
     *context = stream->context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult stream_get_ctx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (context == nullptr || green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *green = green_of_stream(handle, *stream);
+    *context = stream->context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult stream_get_green_ctx(CUstream handle, CUgreenCtx* green) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *green = green_of_stream(handle, *stream);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult stream_get_id(CUstream handle, unsigned long long* id) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *id = stream->id;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult stream_get_device(CUstream handle, CUdevice* device) {
+  return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *device = context->device;
     return CUDA_SUCCESS;
   });
 }

@@ -31,7 +31,7 @@ struct FailedCall {
   driver::CUresult result = driver::CUDA_SUCCESS;
 
   [[nodiscard]] explicit operator bool() const noexcept { return result != driver::CUDA_SUCCESS; }
-  /// "cuMemAlloc_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is out of its range".
+  /// "cuMemAlloc_v2: CUDA_ERROR_INVALID_VALUE (1): invalid argument".
   [[nodiscard]] std::string text() const;
 };
 

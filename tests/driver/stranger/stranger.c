@@ -156,7 +156,9 @@ static void words(void) {
   GOOD(cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
   REQUIRE(strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
   GOOD(cuGetErrorString(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
-  REQUIRE(text != NULL && text[0] != '\0');
+  REQUIRE(strcmp(text, "an illegal memory access was encountered") == 0);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGetErrorString((CUresult)12345, &text));
+  REQUIRE(text == NULL);
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGetErrorName((CUresult)12345, &text));
   REQUIRE(text == NULL);
 }
