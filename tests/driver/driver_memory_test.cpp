@@ -372,6 +372,30 @@ TEST_CASE("pinned memory has a host and a device address for the same bytes") {
   CHECK(now == before);
 }
 
+TEST_CASE("attributes of pointers need no current context") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  const CUdeviceptr device = fixture.allocate(64);
+  int host = 0;
+  CUcontext context = nullptr;
+  PTXGEN_OK(driver.ctx_pop_current(&context));
+  int ordinal = -1;
+  PTXGEN_OK(driver.pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, device));
+  CHECK(ordinal == 0);
+  CUcontext owner = nullptr;
+  CUmemorytype type = CU_MEMORYTYPE_UNIFIED;
+  std::array<CUpointer_attribute, 2> attributes{CU_POINTER_ATTRIBUTE_CONTEXT,
+                                                CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  std::array<void*, 2> values{&owner, &type};
+  PTXGEN_OK(driver.pointer_get_attributes(2, attributes.data(), values.data(), device));
+  CHECK(owner == context);
+  CHECK(type == CU_MEMORYTYPE_DEVICE);
+  PTXGEN_OK(driver.pointer_get_attributes(2, attributes.data(), values.data(),
+                                          reinterpret_cast<std::uintptr_t>(&host)));
+  CHECK(owner == nullptr);
+  PTXGEN_OK(driver.ctx_push_current(context));
+}
+
 TEST_CASE("registered memory and unknown pointers") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;

@@ -97,7 +97,7 @@ TEST_CASE("the devices that access a range are listed, then CU_DEVICE_INVALID") 
   CHECK(devices(1) == std::vector<CUdevice>{kDeviceInvalid});
   fixture.advise(CU_MEM_ADVISE_SET_ACCESSED_BY, kDevice);
   fixture.advise(CU_MEM_ADVISE_SET_ACCESSED_BY, kHost);
-  CHECK(devices(3) == std::vector<CUdevice>{kDeviceCpu, 0, kDeviceInvalid});
+  CHECK(devices(3) == std::vector<CUdevice>{0, kDeviceCpu, kDeviceInvalid});
   CHECK(devices(1).size() == 1);
   fixture.advise(CU_MEM_ADVISE_UNSET_ACCESSED_BY, kHost, 0, 1);
   CHECK(devices(2) == std::vector<CUdevice>{0, kDeviceInvalid});

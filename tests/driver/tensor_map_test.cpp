@@ -29,8 +29,9 @@ struct Arguments {
   CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
   CUtensorMapFloatOOBfill fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 
-  CUresult encode(EmulatedContext& gpu) {
-    return gpu.api.tensor_map_encode_tiled(&map, type, rank, reinterpret_cast<void*>(address),
+  CUresult encode(EmulatedContext& gpu) { return encode(gpu, &map); }
+  CUresult encode(EmulatedContext& gpu, CUtensorMap* to) {
+    return gpu.api.tensor_map_encode_tiled(to, type, rank, reinterpret_cast<void*>(address),
                                            dims.data(), strides.data(), box.data(), steps.data(),
                                            interleave, swizzle, promotion, fill);
   }
@@ -114,6 +115,22 @@ TEST_CASE("cuTensorMapReplaceAddress changes the address of a map") {
   CHECK(gpu.api.tensor_map_replace_address(&one.map, reinterpret_cast<void*>(other.address)) ==
         CUDA_ERROR_INVALID_VALUE);
   CHECK_THAT(gpu.log(), Contains("was not made by cuTensorMapEncodeTiled"));
+}
+
+TEST_CASE("a tensor map that is not aligned works, with a warning") {
+  EmulatedContext gpu;
+  Arguments one;
+  REQUIRE(one.encode(gpu) == CUDA_SUCCESS);
+  alignas(64) std::array<std::byte, 192> buffer{};
+  auto* const map = reinterpret_cast<CUtensorMap*>(buffer.data() + 16);
+  REQUIRE(one.encode(gpu, map) == CUDA_SUCCESS);
+  CHECK(std::memcmp(&one.map, map, sizeof one.map) == 0);
+  CHECK_THAT(gpu.log(), Contains("cuTensorMapEncodeTiled: the address of the tensorMap is not a "
+                                 "multiple of 64, as cuda.h asks"));
+  REQUIRE(gpu.api.tensor_map_replace_address(map, reinterpret_cast<void*>(one.address + 4096)) ==
+          CUDA_SUCCESS);
+  CHECK_THAT(gpu.log(), Contains("cuTensorMapReplaceAddress: the address of the tensorMap is not"));
+  CHECK(gpu.api.tensor_map_replace_address(nullptr, map) == CUDA_ERROR_INVALID_VALUE);
 }
 
 namespace {

@@ -120,6 +120,10 @@ CUresult with_use(CUdevice device, Work&& work) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (gpu_of(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    // NVIDIA's driver counts the memory of a graph when it is launched, not when it runs.
+    for (const std::shared_ptr<CUctx_st>& context : living_contexts()) {
+      if (context->device == device) static_cast<void>(wait_for_all(context.get()));
+    }
     const std::lock_guard lock(uses().mutex);
     return work(uses().of_device[device]);
   });

@@ -10,13 +10,20 @@
 
 namespace ptxgen::inline v0::driver::emulated {
 
+/// Devices by their numbers, then the host: the order in which cuda.bindings' tests expect them.
+struct DevicesFirst {
+  bool operator()(CUdevice a, CUdevice b) const noexcept {
+    return static_cast<unsigned>(a) < static_cast<unsigned>(b);  // the host is -1
+  }
+};
+
 /// What cuMemAdvise and cuMemPrefetchAsync said of some pages. Locations: a device, the host, or a
 /// NUMA node; of type NONE where nothing was said.
 struct PageAdvice {
   bool read_mostly = false;
   CUmemLocation preferred{};
   CUmemLocation prefetched{};
-  std::set<CUdevice> accessed_by = {};  ///< kDeviceCpu: the host
+  std::set<CUdevice, DevicesFirst> accessed_by = {};  ///< kDeviceCpu: the host
 };
 
 /// The advice about one managed allocation. Guarded by the mutex of its context.

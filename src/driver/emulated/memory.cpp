@@ -439,6 +439,23 @@ CUresult null_attribute(CUpointer_attribute attribute, void* data) {
 }
 
 /// Stream-ordered memory of a pool; null: of the device's current one.
+/// `work(pointer)` with what is known of an address; null if nothing is. Needs no current context,
+/// as NVIDIA's driver does not: cuda.core's tests expect it.
+template <class Work>
+CUresult with_pointer(CUdeviceptr address, Work&& work) {
+  return guarded([&]() -> CUresult {
+    std::shared_ptr<CUctx_st> current;
+    const CUresult entered = enter(current);
+    if (entered != CUDA_SUCCESS && entered != CUDA_ERROR_INVALID_CONTEXT) return entered;
+    Pointer pointer;
+    if (current && find_pointer(*current, address, pointer)) return work(&pointer);
+    for (const std::shared_ptr<CUctx_st>& context : living_contexts()) {
+      if (context != current && find_pointer(*context, address, pointer)) return work(&pointer);
+    }
+    return work(static_cast<const Pointer*>(nullptr));
+  });
+}
+
 CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* address,
                        std::size_t bytes, CUstream handle) {
   return with_context([&](CUctx_st&) -> CUresult {
@@ -646,10 +663,9 @@ CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdevicept
 }
 
 CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
-  return with_context([&](CUctx_st& context) {
-    Pointer pointer;
-    if (data == nullptr || !find_pointer(context, ptr, pointer)) return CUDA_ERROR_INVALID_VALUE;
-    return get_attribute(pointer, attribute, data);
+  return with_pointer(ptr, [&](const Pointer* pointer) {
+    if (data == nullptr || pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return get_attribute(*pointer, attribute, data);
   });
 }
 
@@ -673,14 +689,12 @@ CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
 
 CUresult pointer_get_attributes(unsigned num_attributes, CUpointer_attribute* attributes,
                                 void** data, CUdeviceptr ptr) {
-  return with_context([&](CUctx_st& context) {
+  return with_pointer(ptr, [&](const Pointer* pointer) {
     if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Pointer pointer;
-    const bool known = find_pointer(context, ptr, pointer);
     for (unsigned i = 0; i < num_attributes; ++i) {
       if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      CUresult result =
-          known ? get_attribute(pointer, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
+      CUresult result = pointer != nullptr ? get_attribute(*pointer, attributes[i], data[i])
+                                           : CUDA_ERROR_INVALID_VALUE;
       if (result != CUDA_SUCCESS) result = null_attribute(attributes[i], data[i]);
       if (result != CUDA_SUCCESS) return result;
     }

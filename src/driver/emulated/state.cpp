@@ -80,6 +80,17 @@ std::shared_ptr<Object> held(Object* handle, Kind kind) {
 
 }  // namespace
 
+std::vector<std::shared_ptr<CUctx_st>> living_contexts() {
+  const std::shared_lock lock(state().mutex);
+  std::vector<std::shared_ptr<CUctx_st>> result;
+  for (const auto& [handle, object] : state().living) {
+    if (object.kind == Kind::Context && object.owner != nullptr) {
+      result.push_back(std::static_pointer_cast<CUctx_st>(object.owner));
+    }
+  }
+  return result;
+}
+
 std::shared_ptr<CUctx_st> hold(CUcontext handle) { return held(handle, Kind::Context); }
 std::shared_ptr<CUstream_st> hold(CUstream handle) { return held(handle, Kind::Stream); }
 std::shared_ptr<CUevent_st> hold(CUevent handle) { return held(handle, Kind::Event); }

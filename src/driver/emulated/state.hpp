@@ -274,6 +274,9 @@ namespace emulated {
 
 // state.cpp -------------------------------------------------------------------------------------
 
+/// Every context that lives, in no order.
+[[nodiscard]] std::vector<std::shared_ptr<CUctx_st>> living_contexts();
+
 /// The living object that a handle names, or null: no such handle, or of another kind. The object
 /// stays while the pointer is held, even if it is destroyed meanwhile. Only for kinds that were
 /// entered with an owner (`enroll`).

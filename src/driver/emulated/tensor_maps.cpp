@@ -57,6 +57,21 @@ Element element_of(CUtensorMapDataType type) {
   }
 }
 
+/// Bytes of a map that need not be aligned.
+std::span<std::byte, sizeof(CUtensorMap)> bytes_of(CUtensorMap* map) {
+  return std::span<std::byte, sizeof(CUtensorMap)>(reinterpret_cast<std::byte*>(map),
+                                                   sizeof(CUtensorMap));
+}
+
+/// cuda.h asks for a multiple of 64; NVIDIA's driver takes others too: cuda.core has its maps in
+/// Python objects.
+void check_alignment(const char* call, const CUtensorMap* map) {
+  if (reinterpret_cast<std::uintptr_t>(map) % kMapAlignment == 0) return;
+  log(CU_LOG_LEVEL_WARNING,
+      format_text("{}: the address of the tensorMap is not a multiple of 64, as cuda.h asks",
+                  call));
+}
+
 /// The rules of cuda.h, in its order; each is a text that says which argument breaks it.
 class Encoder {
  public:
@@ -85,7 +100,8 @@ class Encoder {
     if (text.empty()) text = wrong_box();
     if (text.empty()) text = wrong_modes();
     if (!text.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, "cuTensorMapEncodeTiled: " + text);
-    map_.pack(std::as_writable_bytes(std::span(in_.map->opaque)));
+    check_alignment("cuTensorMapEncodeTiled", in_.map);
+    map_.pack(bytes_of(in_.map));
     return CUDA_SUCCESS;
   }
 
@@ -111,9 +127,6 @@ class Encoder {
   [[nodiscard]] std::string wrong_arguments() const {
     if (in_.map == nullptr || in_.dims == nullptr || in_.box == nullptr || in_.steps == nullptr) {
       return "tensorMap, globalDim, boxDim and elementStrides must not be null";
-    }
-    if (reinterpret_cast<std::uintptr_t>(in_.map) % kMapAlignment != 0) {
-      return "the address of the tensorMap is not a multiple of 64";
     }
     if (element_of(in_.type).type == ptx::Type::none) {
       return format_text("{} is no CUtensorMapDataType", static_cast<int>(in_.type));
@@ -228,12 +241,11 @@ CUresult tensor_map_encode_tiled(CUtensorMap* map, CUtensorMapDataType type, std
 CUresult tensor_map_replace_address(CUtensorMap* map, void* address) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
-    if (map == nullptr || reinterpret_cast<std::uintptr_t>(map) % kMapAlignment != 0) {
-      return refuse(CUDA_ERROR_INVALID_VALUE,
-                    "cuTensorMapReplaceAddress: the address of the tensorMap must be a multiple "
-                    "of 64 and not null");
+    if (map == nullptr) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "cuTensorMapReplaceAddress: the tensorMap is null");
     }
-    std::optional<TensorMap> unpacked = TensorMap::unpacked(std::as_bytes(std::span(map->opaque)));
+    check_alignment("cuTensorMapReplaceAddress", map);
+    std::optional<TensorMap> unpacked = TensorMap::unpacked(bytes_of(map));
     if (!unpacked) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
                     "cuTensorMapReplaceAddress: the tensorMap was not made by "
@@ -245,7 +257,7 @@ CUresult tensor_map_replace_address(CUtensorMap* map, void* address) {
                     "cuTensorMapReplaceAddress: globalAddress must be a multiple of 16 and not "
                     "null");
     }
-    unpacked->pack(std::as_writable_bytes(std::span(map->opaque)));
+    unpacked->pack(bytes_of(map));
     return CUDA_SUCCESS;
   });
 }
