@@ -203,6 +203,28 @@ TEST_CASE("captures that do not hang together are refused") {
     CHECK(status_of(fixture, side) == CU_STREAM_CAPTURE_STATUS_NONE);
     PTXGEN_OK(driver.mem_free(a));
   }
+  SECTION("another stream is destroyed after it was joined") {
+    const CUevent end = fixture.make_event();
+    PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    PTXGEN_OK(driver.event_record(event, origin));
+    PTXGEN_OK(driver.stream_wait_event(side, event, 0));
+    PTXGEN_OK(driver.memset_d8_async(a, 1, 1, side));
+    PTXGEN_OK(driver.event_record(end, side));
+    PTXGEN_OK(driver.stream_wait_event(origin, end, 0));
+    PTXGEN_OK(driver.stream_destroy(side));
+    CUgraph ended = nullptr;
+    PTXGEN_OK(driver.stream_end_capture(origin, &ended));
+  }
+  SECTION("another stream is destroyed that was not joined") {
+    PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    PTXGEN_OK(driver.event_record(event, origin));
+    PTXGEN_OK(driver.stream_wait_event(side, event, 0));
+    PTXGEN_OK(driver.memset_d8_async(a, 1, 1, side));
+    PTXGEN_OK(driver.stream_destroy(side));
+    CUgraph ended = nullptr;
+    PTXGEN_CHECK_RESULT(driver.stream_end_capture(origin, &ended),
+                        CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+  }
   SECTION("its context is destroyed") {
     CUcontext second = nullptr;
     PTXGEN_OK(driver.ctx_create_v2(&second, 0, 0));

@@ -410,8 +410,11 @@ void abandon_capture(const std::shared_ptr<CUstream_st>& stream) {
   const std::lock_guard lock(graphs_mutex());
   const std::shared_ptr<Capture> capture = stream->capture;
   if (!capture) return;
-  capture->invalid = true;
-  if (capture->origin == stream) return drop(capture);  // no thread can end it
+  if (capture->origin == stream) {  // no thread can end it
+    capture->invalid = true;
+    return drop(capture);
+  }
+  // Its nodes stay: the end of the capture finds those that were not joined.
   capture->branches.erase(stream.get());
   let_go(*stream);
 }
