@@ -114,27 +114,6 @@ TEST_CASE("events draw other streams into a capture, and join them") {
   PTXGEN_OK(driver.graph_destroy(graph));
 }
 
-TEST_CASE("a stream may be destroyed in a capture once others wait for its work") {
-  DriverFixture fixture;
-  const Table& driver = fixture.driver;
-  const CUstream origin = fixture.make_stream();
-  const CUstream side = fixture.make_stream();
-  const CUevent event = fixture.make_event();
-  const CUdeviceptr a = fixture.allocate(4);
-  PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  PTXGEN_OK(driver.event_record(event, origin));
-  PTXGEN_OK(driver.stream_wait_event(side, event, 0));
-  PTXGEN_OK(driver.memset_d8_async(a, 5, 4, side));
-  PTXGEN_OK(driver.event_record(event, side));
-  PTXGEN_OK(driver.stream_wait_event(origin, event, 0));
-  PTXGEN_OK(driver.stream_destroy(side));
-  CHECK(status_of(fixture, origin) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
-  CUgraph graph = nullptr;
-  PTXGEN_OK(driver.stream_end_capture(origin, &graph));
-  CHECK(nodes_in(fixture, graph) == 1);
-  PTXGEN_OK(driver.graph_destroy(graph));
-}
-
 TEST_CASE("captures that do not hang together are refused") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;
@@ -224,14 +203,27 @@ TEST_CASE("captures that do not hang together are refused") {
     CHECK(status_of(fixture, side) == CU_STREAM_CAPTURE_STATUS_NONE);
     PTXGEN_OK(driver.mem_free(a));
   }
-  SECTION("a stream is destroyed whose work nothing waits for") {
+  SECTION("another stream is destroyed after it was joined") {
+    const CUevent end = fixture.make_event();
     PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
     PTXGEN_OK(driver.event_record(event, origin));
     PTXGEN_OK(driver.stream_wait_event(side, event, 0));
-    PTXGEN_OK(driver.memset_d8_async(a, 1, 4, side));
+    PTXGEN_OK(driver.memset_d8_async(a, 1, 1, side));
+    PTXGEN_OK(driver.event_record(end, side));
+    PTXGEN_OK(driver.stream_wait_event(origin, end, 0));
     PTXGEN_OK(driver.stream_destroy(side));
-    end_invalid(fixture, origin);
-    PTXGEN_OK(driver.mem_free(a));
+    CUgraph ended = nullptr;
+    PTXGEN_OK(driver.stream_end_capture(origin, &ended));
+  }
+  SECTION("another stream is destroyed that was not joined") {
+    PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    PTXGEN_OK(driver.event_record(event, origin));
+    PTXGEN_OK(driver.stream_wait_event(side, event, 0));
+    PTXGEN_OK(driver.memset_d8_async(a, 1, 1, side));
+    PTXGEN_OK(driver.stream_destroy(side));
+    CUgraph ended = nullptr;
+    PTXGEN_CHECK_RESULT(driver.stream_end_capture(origin, &ended),
+                        CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   }
   SECTION("its context is destroyed") {
     CUcontext second = nullptr;

@@ -93,34 +93,19 @@ std::shared_ptr<CUgraphNode_st> add_node(const std::shared_ptr<CUstream_st>& str
   return node;
 }
 
-/// `open`, and every node that comes before one of them.
-std::set<CUgraphNode> with_all_before(std::vector<CUgraphNode> open) {
-  std::set<CUgraphNode> result;
+/// Whether every node of the capture comes before the end of the origin stream.
+bool is_joined(const Capture& capture) {
+  std::set<CUgraphNode> before;
+  std::vector<CUgraphNode> open = capture.branches.at(capture.origin.get()).tail;
   while (!open.empty()) {
     const CUgraphNode node = open.back();
     open.pop_back();
-    if (!result.insert(node).second) continue;
+    if (!before.insert(node).second) continue;
     for (const CUgraphNode_st::Edge& edge : node->edges) open.push_back(edge.from);
   }
-  return result;
-}
-
-/// Whether every node of the capture comes before the end of the origin stream.
-bool is_joined(const Capture& capture) {
-  const std::set<CUgraphNode> before =
-      with_all_before(capture.branches.at(capture.origin.get()).tail);
   return std::ranges::all_of(capture.graph->nodes, [&](const auto& node) {
     return node->number < capture.first_number || before.contains(node.get());
   });
-}
-
-/// Every node that comes before the end of a stream which takes part.
-std::set<CUgraphNode> before_tails(const Capture& capture) {
-  std::vector<CUgraphNode> tails;
-  for (const auto& [stream, branch] : capture.branches) {
-    tails.insert(tails.end(), branch.tail.begin(), branch.tail.end());
-  }
-  return with_all_before(std::move(tails));
 }
 
 /// The stream that a capture call names, in a context without a fault. Takes no lock of captures.
@@ -429,13 +414,8 @@ void abandon_capture(const std::shared_ptr<CUstream_st>& stream) {
     capture->invalid = true;
     return drop(capture);
   }
-  // Work that another stream waits for is not lost with its stream.
-  const auto own = capture->branches.extract(stream.get());
-  const std::set<CUgraphNode> kept = before_tails(*capture);
-  capture->invalid =
-      capture->invalid || !std::ranges::all_of(own.mapped().tail, [&](const CUgraphNode node) {
-        return kept.contains(node);
-      });
+  // Its nodes stay: the end of the capture finds those that were not joined.
+  capture->branches.erase(stream.get());
   let_go(*stream);
 }
 

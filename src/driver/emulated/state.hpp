@@ -466,7 +466,7 @@ void leave_capture(CUevent event);
 [[nodiscard]] CUresult capture_wait(const std::shared_ptr<CUstream_st>& stream,
                                     const std::shared_ptr<CUevent_st>& event, bool external,
                                     bool& captured);
-/// The stream goes away: what it was captured in is invalid.
+/// The stream goes away: a capture that began in it is invalid, another one goes on.
 void abandon_capture(const std::shared_ptr<CUstream_st>& stream);
 /// The same for all streams of a context.
 void abandon_captures_of(CUcontext context);
