@@ -51,7 +51,7 @@ enum Input : int {
 
 constexpr std::size_t kLogBytes = 65536;
 
-struct HeldInput {
+struct Source {
   Input type;
   std::string bytes;
   std::string name;
@@ -65,9 +65,7 @@ struct nvJitLink {
   bool lto_enabled = false;
   bool has_input = false;          ///< also of one that was refused
   std::unique_ptr<LtoLinker> lto;  ///< with the first LTO IR
-  /// For `lto`, which sees all inputs and so keeps what they call; only with `-lto`.
-  std::vector<std::string> texts;
-  std::vector<HeldInput> inputs;
+  std::vector<std::string> lto_options;
   std::string ptx;  ///< of `-ptx`
   // The driver writes the sizes of the logs here until the link is destroyed.
   std::array<CUjit_option, 6> options = {CU_JIT_TARGET,
@@ -278,24 +276,20 @@ Result lto_failure(nvJitLink& handle, int result) {
   return refuse(static_cast<Result>(result), why);
 }
 
-Result add_lto(nvJitLink& handle, const HeldInput& input) {
+Result add_lto(nvJitLink& handle, const Source& input) {
   if (!handle.lto_enabled) {
     return refuse(kLtoNotEnabled, format_text("the input '{}' is LTO IR: add -lto", input.name));
   }
   if (handle.lto == nullptr) {
     handle.lto = std::make_unique<LtoLinker>();
-    if (!handle.lto->begin(handle.texts)) return lto_failure(handle, kInternal);
-    // What NVIDIA's does not take of the others cannot call LTO IR.
-    for (const HeldInput& before : handle.inputs) {
-      static_cast<void>(handle.lto->add(before.type, before.bytes, before.name));
-    }
+    if (!handle.lto->begin(handle.lto_options)) return lto_failure(handle, kInternal);
   }
   const int result = handle.lto->add(input.type, input.bytes, input.name);
   return result == 0 ? kSuccess : lto_failure(handle, result);
 }
 
 /// Adds an input of any kind to the driver's link, LTO IR to NVIDIA's.
-Result add(nvJitLink& handle, HeldInput input) {
+Result add(nvJitLink& handle, Source input) {
   handle.has_input = true;
   if (input.type == kAny && is_lto_ir(input.bytes)) input.type = kLtoIr;
   if (input.type == kLtoIr || input.type == kIndex) return add_lto(handle, input);
@@ -309,11 +303,7 @@ Result add(nvJitLink& handle, HeldInput input) {
   const CUresult result =
       cuLinkAddData_v2(handle.link, *type, input.bytes.data(), input.bytes.size(),
                        input.name.c_str(), 0, nullptr, nullptr);
-  if (result != CUDA_SUCCESS || !handle.lto_enabled) return result_of(result);
-  if (handle.lto != nullptr)
-    static_cast<void>(handle.lto->add(input.type, input.bytes, input.name));
-  handle.inputs.push_back(std::move(input));
-  return kSuccess;
+  return result_of(result);
 }
 
 /// The PTX of LTO IR, if there is any: the result of `-ptx`, else another input.
@@ -379,7 +369,7 @@ Result Create(nvJitLink** handle, std::uint32_t count, const char** texts) {
     auto link = std::make_unique<nvJitLink>();
     link->ptx_wanted = options.ptx;
     link->lto_enabled = options.lto;
-    link->texts = options.for_lto;
+    link->lto_options = options.for_lto;
     if (cuInit(0) != CUDA_SUCCESS) return kInternal;
     if (cuDevicePrimaryCtxRetain(&link->context, 0) != CUDA_SUCCESS) return kInternal;
     nvJitLink* raw = link.release();

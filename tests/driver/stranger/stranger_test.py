@@ -290,7 +290,7 @@ def part_nvrtc():
     check(done.stdout == "quiet\n" and not done.stderr, f"echo says {done.stdout}{done.stderr}")
 
 
-# Stands for NVIDIA's: makes the PTX of `twice` of LTO IR if it has seen what calls it.
+# Stands for NVIDIA's: makes the PTX of `twice` of LTO IR, and as that refuses other inputs with -ptx.
 OTHER_LINKER = r"""
 #include <stddef.h>
 #include <string.h>
@@ -307,10 +307,10 @@ int nvJitLinkCreate(void **handle, unsigned count, const char **options) {
 }
 int nvJitLinkDestroy(void **handle) { *handle = NULL; return 0; }
 int nvJitLinkAddData(void *handle, int type, const void *data, size_t size, const char *name) {
-  inputs += type == 3 ? 1 : 10;
+  inputs += type == 3 ? 1 : 10; /* LTO IR, or another */
   return handle == NULL || data == NULL || size == 0 || name == NULL;
 }
-int nvJitLinkComplete(void *handle) { return handle != NULL && (inputs == 11 || inputs == 1) ? 0 : 5; }
+int nvJitLinkComplete(void *handle) { return handle != NULL && inputs == 1 ? 0 : 12; }
 int nvJitLinkGetLinkedPtxSize(void *handle, size_t *size) { *size = sizeof ptx; return handle == NULL; }
 int nvJitLinkGetLinkedPtx(void *handle, char *text) { strcpy(text, ptx); return handle == NULL; }
 int nvJitLinkGetErrorLogSize(void *handle, size_t *size) { *size = 0; return handle == NULL; }
