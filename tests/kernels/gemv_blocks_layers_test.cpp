@@ -14,6 +14,8 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/kernels/quantization/repacked_rows.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/harness.hpp"
 

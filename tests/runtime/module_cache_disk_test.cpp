@@ -26,11 +26,11 @@ std::vector<std::string> stage_names(const LoadRecord& record) {
 }
 
 std::size_t entries_in(const std::string& folder) {
-  std::size_t entries = 0;
+  std::size_t count = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    entries += file.path().extension() == ".ptxgen" ? 1 : 0;
+    count += file.path().extension() == ".ptxgen" ? 1 : 0;
   }
-  return entries;
+  return count;
 }
 
 std::string only_entry(const std::string& folder) {
