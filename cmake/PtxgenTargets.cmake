@@ -87,6 +87,16 @@ function(ptxgen_unoptimized_test_sources target computes)
   endif()
 endfunction()
 
+# ptxgen_test_library_settings(TARGET): for an optimised library that test programs link. It has no
+# label: the programs of one that need it should need all of it.
+function(ptxgen_test_library_settings target)
+  ptxgen_program_settings(${target})
+  target_link_libraries(${target} PRIVATE ptxgen_test_support)
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+  ptxgen_precompile_test(${target} TRUE)
+  ptxgen_unite(${target} 9)
+endfunction()
+
 # ptxgen_add_check(NAME COMMAND program args... [LABELS label...] [TIMEOUT seconds])
 #
 # A ctest test that is any command. Exit status 77 means skipped; such a command prints a line

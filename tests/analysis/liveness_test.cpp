@@ -61,7 +61,7 @@ bool live(const Function& function, const Cfg& cfg, Register reg, std::uint32_t 
   return false;
 }
 
-std::string text_of(const Module& module) {
+std::string liveness_text(const Module& module) {
   const Function& function = module.functions[0];
   const Cfg cfg(function);
   const RegisterIndex index(function);
@@ -163,7 +163,7 @@ TEST_CASE("live ranges begin and end where a register is live or named") {
 }
 
 TEST_CASE("pressure in words") {
-  CHECK(text_of(test::kernel(R"(
+  CHECK(liveness_text(test::kernel(R"(
   mov.u64 %rd1, 0;
   mov.u32 %r1, 0;
   mov.u32 %r2, 7;
@@ -176,8 +176,8 @@ L:
   st.shared.u64 [tile], %rd1;
 )")) == "k: 6 words at statement 4 (line 19): 2 32-bit, 2 64-bit\n"
         "  loop of block 1: 6 words at statement 4 (line 19): 2 32-bit, 2 64-bit\n");
-  CHECK(text_of(test::kernel("")) == "k: nothing is live\n");
-  CHECK(text_of(test::kernel("ret;\nmov.u32 %r1, %r2;\n")) == "k: nothing is live\n");
+  CHECK(liveness_text(test::kernel("")) == "k: nothing is live\n");
+  CHECK(liveness_text(test::kernel("ret;\nmov.u32 %r1, %r2;\n")) == "k: nothing is live\n");
 }
 
 TEST_CASE("pressure rises with the registers that ptxas takes") {

@@ -173,7 +173,7 @@ std::set<std::uint32_t> phi_blocks(const Function& function, const Cfg& cfg,
   return blocks;
 }
 
-std::string text_of(const Module& module) {
+std::string versions_text(const Module& module) {
   const Function& function = module.functions[0];
   const Cfg cfg(function);
   const RegisterIndex index(function);
@@ -237,7 +237,7 @@ TEST_CASE("phis stand where they must and nowhere else") {
 }
 
 TEST_CASE("versions of a loop in words") {
-  CHECK(text_of(test::kernel(R"(
+  CHECK(versions_text(test::kernel(R"(
   mov.u32 %r1, 0;
 L:
   add.u32 %r1, %r1, 1;
@@ -253,7 +253,7 @@ L:
         "%r2 #5: phi of block 1 of #4 #6, read by #6\n"
         "%r2 #6: statement 4 over #5, read by 6 #5\n");
   // Block 0 is a loop: its phi has the entry as well. A result is read by the caller.
-  CHECK(text_of(parse(R"(.version 8.7
+  CHECK(versions_text(parse(R"(.version 8.7
 .target sm_90
 .address_size 64
 .func (.reg .b32 q) f(.reg .b32 x)
@@ -318,7 +318,7 @@ TEST_CASE("versions of hostile bodies") {
   const RegisterIndex index(f);
   const Versions versions(f, cfg, index);
   CHECK(versions.size() == 2 * depth + 2);  // a phi and a write in each, two entries
-  CHECK(text_of(test::kernel("")).empty());
-  CHECK(text_of(test::kernel("ret;\nadd.u32 %r1, %r1, 1;\n")).empty());
-  CHECK(text_of(test::kernel("L: bra L;\n")).empty());
+  CHECK(versions_text(test::kernel("")).empty());
+  CHECK(versions_text(test::kernel("ret;\nadd.u32 %r1, %r1, 1;\n")).empty());
+  CHECK(versions_text(test::kernel("L: bra L;\n")).empty());
 }

@@ -21,11 +21,11 @@ ptxgen_argument argument(const void* value, std::uint32_t bytes, ptxgen_type typ
 }
 
 /// A device with a stream.
-struct Setup {
+struct LaunchSetup {
   OwnedDevice device;
   OwnedStream stream;
 
-  Setup() {
+  LaunchSetup() {
     open_emulator(device);
     good(ptxgen_stream_create(device, PTXGEN_STREAM_NON_BLOCKING, 0, &stream), device);
   }
@@ -150,7 +150,7 @@ TEST_CASE("gates stand before every load, and can be turned off", "[capi]") {
   OwnedModule module;
   OwnedFunction function;
   {
-    Setup setup;
+    LaunchSetup setup;
     CHECK(ptxgen_module_load(setup.device, program, &module) == PTXGEN_ERROR_VERIFY);
     CHECK(error_code(setup.device) == "tile-limits");
     CHECK(ptxgen_function_load(setup.device, program, "k", &function) == PTXGEN_ERROR_VERIFY);
@@ -170,7 +170,7 @@ TEST_CASE("gates stand before every load, and can be turned off", "[capi]") {
 }
 
 TEST_CASE("gemv_any takes layout, types and what is added", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   constexpr std::uint32_t k = 40;
   constexpr std::uint32_t n = 33;
@@ -230,7 +230,7 @@ TEST_CASE("gemv_any takes layout, types and what is added", "[capi]") {
 }
 
 TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   constexpr std::uint32_t k = 45;
   constexpr std::uint32_t n = 67;
@@ -311,7 +311,7 @@ TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]"
 }
 
 TEST_CASE("arguments of the library's kernels are checked before the launch", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   OwnedBuffer small;
   OwnedBuffer other;
@@ -339,7 +339,7 @@ TEST_CASE("arguments of the library's kernels are checked before the launch", "[
 }
 
 TEST_CASE("any kernel of the catalog is described and launched by name", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   std::size_t rmsnorm = 0;
   ptxgen_kernel_info kernel{};
@@ -396,7 +396,7 @@ TEST_CASE("any kernel of the catalog is described and launched by name", "[capi]
 }
 
 TEST_CASE("a plan repeats its launch", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   OwnedBuffer sum;
   OwnedBuffer one;
@@ -428,7 +428,7 @@ TEST_CASE("a plan repeats its launch", "[capi]") {
 }
 
 TEST_CASE("what was prepared is not compiled again", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   const ptxgen_parameter shape[] = {{"k", 8}, {"n", 40}};
   const ptxgen_kernel_request requests[] = {
@@ -482,7 +482,7 @@ TEST_CASE("what was prepared is not compiled again", "[capi]") {
 }
 
 TEST_CASE("a captured launch is replayed, a miss while capturing is told", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   OwnedBuffer sum;
   OwnedBuffer one;
@@ -515,7 +515,7 @@ TEST_CASE("a captured launch is replayed, a miss while capturing is told", "[cap
 }
 
 TEST_CASE("own PTX is loaded, looked into and launched", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   ptxgen_device* const device = setup.device;
   OwnedProgram program;
   parse_saxpy(program);
@@ -580,7 +580,7 @@ TEST_CASE("own PTX is loaded, looked into and launched", "[capi]") {
 }
 
 TEST_CASE("arguments are checked against the signature", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   OwnedProgram program;
   parse_saxpy(program);
   OwnedFunction function;
@@ -638,7 +638,7 @@ TEST_CASE("arguments are checked against the signature", "[capi]") {
 
 TEST_CASE("a fault is told, poisons, and is got over by a reset", "[capi]") {
   {
-    Setup setup;
+    LaunchSetup setup;
     OwnedProgram program;
     parse_saxpy(program);
     OwnedModule module;
@@ -669,7 +669,7 @@ TEST_CASE("a fault is told, poisons, and is got over by a reset", "[capi]") {
   options.struct_bytes = sizeof options;
   options.ignore_environment = 1;
   good(ptxgen_device_reset("emulator", &options));
-  Setup afresh;
+  LaunchSetup afresh;
   OwnedBuffer buffer;
   upload(afresh.device, std::vector<float>(16, 1), buffer);
   good(launch_vadd(afresh.device, ptxgen_buffer_span(buffer), ptxgen_buffer_span(buffer),
@@ -680,7 +680,7 @@ TEST_CASE("a fault is told, poisons, and is got over by a reset", "[capi]") {
 }
 
 TEST_CASE("images and compilers: what is there works, what is missing is told", "[capi]") {
-  Setup setup;
+  LaunchSetup setup;
   OwnedProgram program;
   parse_saxpy(program);
   const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1};

@@ -9,14 +9,6 @@ using namespace ptxgen::test;
 
 namespace {
 
-std::string found(std::string_view body, std::string_view rule, std::string_view directives = {}) {
-  const ptx::Module module = kernel(body, directives);
-  for (const Finding& finding : ptx::verify(module)) {
-    if (finding.severity == Severity::Error) FAIL(to_text(finding));
-  }
-  return summary(gates::analyze(module), rule);
-}
-
 std::string loops(std::string_view body) { return found(body, "loop-branch-direction"); }
 std::string bounds(std::string_view body, std::string_view directives = {}) {
   return found(body, "unchecked-bounds", directives);

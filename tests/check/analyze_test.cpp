@@ -7,18 +7,6 @@
 using namespace ptxgen;
 using namespace ptxgen::test;
 
-namespace {
-
-std::string found(std::string_view body, std::string_view rule, std::string_view directives = {}) {
-  const ptx::Module module = kernel(body, directives);
-  for (const Finding& finding : ptx::verify(module)) {
-    if (finding.severity == Severity::Error) FAIL(to_text(finding));
-  }
-  return summary(gates::analyze(module), rule);
-}
-
-}  // namespace
-
 // shared-64bit-address ------------------------------------------------------------------------
 
 TEST_CASE("a generic address must not feed a .shared access") {

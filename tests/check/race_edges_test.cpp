@@ -2,21 +2,12 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "rule_snippets.hpp"
+#include "race_snippets.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
 
 namespace {
-
-std::string races(const std::string& body) {
-  const ptx::Module module = kernel(body + "  ret;\n", ".reqntid 64, 1, 1");
-  for (const Finding& finding : ptx::verify(module)) {
-    if (finding.severity == Severity::Error) FAIL(to_text(finding));
-  }
-  return summary(gates::shared_race(module));
-}
-bool has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
 /// %r1 the number of the thread, %r2 the address of its word of `tile`, %r9 and %rd1 parameters.
 const std::string kOwn = R"(  mov.u32 %r1, %tid.x;
@@ -26,22 +17,26 @@ const std::string kOwn = R"(  mov.u32 %r1, %tid.x;
   ld.param.u64 %rd1, [a];
 )";
 const std::string kWrite = "  st.shared.u32 [%r2], %r1;\n";
-const std::string kRead = "  ld.shared.u32 %r3, [%r2+4];\n";
+const std::string kReadNext = "  ld.shared.u32 %r3, [%r2+4];\n";
 
 }  // namespace
 
 TEST_CASE("a barrier whose number threads disagree about orders nothing") {
-  CHECK(races(kOwn + "  and.b32 %r5, %r9, 7;\n" + kWrite + "  bar.sync %r5;\n" + kRead).empty());
-  CHECK_FALSE(
-      races(kOwn + "  and.b32 %r5, %r1, 1;\n" + kWrite + "  bar.sync %r5;\n" + kRead).empty());
+  CHECK(races_in(kOwn + "  and.b32 %r5, %r9, 7;\n" + kWrite + "  bar.sync %r5;\n" + kReadNext)
+            .empty());
+  CHECK_FALSE(races_in(kOwn + "  and.b32 %r5, %r1, 1;\n" + kWrite + "  bar.sync %r5;\n" + kReadNext)
+                  .empty());
 }
 
 TEST_CASE("where threads may arrive at any barrier without waiting, none orders") {
-  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive %r9, 64;\n").empty());
-  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 1;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
-  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync %r9;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  CHECK_FALSE(
+      races_in(kOwn + kWrite + "  bar.sync 0;\n" + kReadNext + "  bar.arrive %r9, 64;\n").empty());
+  CHECK_FALSE(
+      races_in(kOwn + kWrite + "  bar.sync 1;\n" + kReadNext + "  bar.arrive 1, 64;\n").empty());
+  CHECK_FALSE(
+      races_in(kOwn + kWrite + "  bar.sync %r9;\n" + kReadNext + "  bar.arrive 1, 64;\n").empty());
   // At others they may.
-  CHECK(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  CHECK(races_in(kOwn + kWrite + "  bar.sync 0;\n" + kReadNext + "  bar.arrive 1, 64;\n").empty());
 }
 
 TEST_CASE("behind the barriers of two arms is one place in time") {
@@ -56,16 +51,16 @@ WRITES:
 DONE:
 )";
   // The two may be barriers of other rounds, as far as counting goes, so that nothing is proved.
-  const std::string text = races(kOwn + arms);
+  const std::string text = races_in(kOwn + arms);
   CHECK(has(text, "warning: this write and the read at line 24"));
   CHECK_FALSE(has(text, "error: "));
 }
 
 TEST_CASE("a copy writes as many bytes as it says") {
   const auto copies = [](const std::string& pitch) {
-    return races(kOwn + "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, " + pitch +
-                 ", %r6;\n  cp.async.cg.shared.global [%r6], [%rd1], 16;\n"
-                 "  cp.async.wait_all;\n");
+    return races_in(kOwn + "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, " + pitch +
+                    ", %r6;\n  cp.async.cg.shared.global [%r6], [%rd1], 16;\n"
+                    "  cp.async.wait_all;\n");
   };
   CHECK(copies("16").empty());
   CHECK_FALSE(copies("8").empty());
@@ -73,9 +68,9 @@ TEST_CASE("a copy writes as many bytes as it says") {
 
 TEST_CASE("a wait under a guard waits for nothing") {
   const auto copy = [](const std::string& guard) {
-    return races(kOwn +
-                 "  setp.gt.u32 %p1, %r9, 3;\n  cp.async.ca.shared.global [%r2], [%rd1], 4;\n" +
-                 guard + "cp.async.wait_all;\n  bar.sync 0;\n" + kRead);
+    return races_in(kOwn +
+                    "  setp.gt.u32 %p1, %r9, 3;\n  cp.async.ca.shared.global [%r2], [%rd1], 4;\n" +
+                    guard + "cp.async.wait_all;\n  bar.sync 0;\n" + kReadNext);
   };
   CHECK(copy("  ").empty());
   CHECK_FALSE(copy("  @%p1 ").empty());
@@ -83,11 +78,11 @@ TEST_CASE("a wait under a guard waits for nothing") {
 
 TEST_CASE("ldmatrix reads the rows that its first lanes name") {
   const auto read = [](const std::string& count, const std::string& result) {
-    return races(kOwn +
-                 "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, 16, %r6;\n"
-                 "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 st.shared.u32 [tile+128], 7;\n"
-                 "  ldmatrix.sync.aligned.m8n8." +
-                 count + ".shared.b16 {" + result + "}, [%r6];\n");
+    return races_in(kOwn +
+                    "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, 16, %r6;\n"
+                    "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 st.shared.u32 [tile+128], 7;\n"
+                    "  ldmatrix.sync.aligned.m8n8." +
+                    count + ".shared.b16 {" + result + "}, [%r6];\n");
   };
   CHECK(read("x1", "%r10").empty());
   CHECK_FALSE(read("x2", "%r10, %r11").empty());
@@ -96,17 +91,18 @@ TEST_CASE("ldmatrix reads the rows that its first lanes name") {
 TEST_CASE("generic pointers point to shared memory only if some are made of its addresses") {
   const std::string made =
       "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n  st.u32 [%rd2], %r1;\n";
-  CHECK_FALSE(races(kOwn + made).empty());
+  CHECK_FALSE(races_in(kOwn + made).empty());
   const std::string parameter = "  st.u32 [%rd1], %r1;\n";
-  CHECK(races(kOwn + parameter + kWrite).empty());
+  CHECK(races_in(kOwn + parameter + kWrite).empty());
   const std::string loaded = "  ld.global.u64 %rd3, [%rd1];\n  st.u32 [%rd3], %r1;\n";
-  CHECK(races(kOwn + loaded).empty());
-  CHECK_FALSE(races(kOwn + made.substr(0, made.find("  st")) + loaded).empty());
+  CHECK(races_in(kOwn + loaded).empty());
+  CHECK_FALSE(races_in(kOwn + made.substr(0, made.find("  st")) + loaded).empty());
   // What comes from a parameter points elsewhere, whatever else is made.
-  CHECK(races(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
-            .empty());
+  CHECK(
+      races_in(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
+          .empty());
   // An access that says .shared points there wherever its address came from.
-  CHECK_FALSE(races(kOwn + "  st.shared.u32 [%rd1], %r1;\n").empty());
+  CHECK_FALSE(races_in(kOwn + "  st.shared.u32 [%rd1], %r1;\n").empty());
 }
 
 TEST_CASE("a call does what the functions do that its function calls, and what those call") {
@@ -122,29 +118,29 @@ TEST_CASE("a call does what the functions do that its function calls, and what t
 }
 
 TEST_CASE("one value for all threads is the same only if it is written once") {
-  CHECK(has(races(kOwn + "  st.shared.u32 [tile], %r9;\n"), "note: "));
-  const std::string rounds = races(kOwn +
-                                   "  mov.u32 %r5, 0;\nLOOP:\n  st.shared.u32 [tile], %r5;\n"
-                                   "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n"
-                                   "  @%p1 bra LOOP;\n");
+  CHECK(has(races_in(kOwn + "  st.shared.u32 [tile], %r9;\n"), "note: "));
+  const std::string rounds = races_in(kOwn +
+                                      "  mov.u32 %r5, 0;\nLOOP:\n  st.shared.u32 [tile], %r5;\n"
+                                      "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n"
+                                      "  @%p1 bra LOOP;\n");
   CHECK_FALSE(rounds.empty());
   CHECK_FALSE(has(rounds, "note: "));
-  const std::string two = races(kOwn +
-                                "  add.u32 %r5, %r9, 1;\n  setp.eq.u32 %p1, %r1, 0;\n"
-                                "  setp.eq.u32 %p2, %r1, 1;\n  @%p1 st.shared.u32 [tile], %r9;\n"
-                                "  @%p2 st.shared.u32 [tile], %r5;\n");
+  const std::string two = races_in(kOwn +
+                                   "  add.u32 %r5, %r9, 1;\n  setp.eq.u32 %p1, %r1, 0;\n"
+                                   "  setp.eq.u32 %p2, %r1, 1;\n  @%p1 st.shared.u32 [tile], %r9;\n"
+                                   "  @%p2 st.shared.u32 [tile], %r5;\n");
   CHECK(has(two, "error: thread (0,0,0) writes bytes 0..3 of 'tile', and thread (1,0,0) writes"));
 }
 
 TEST_CASE("a value that may differ between threads is not one value") {
   const auto stored = [](const std::string& value) {
-    const std::string text = races(kOwn + value + "  st.shared.u32 [tile], %r3;\n");
+    const std::string text = races_in(kOwn + value + "  st.shared.u32 [tile], %r3;\n");
     INFO(value << text);
     CHECK(has(text, "error: thread (0,0,0) writes bytes 0..3 of 'tile', and by the same"));
     CHECK_FALSE(has(text, "note: "));
   };
-  CHECK(
-      has(races(kOwn + "  ld.global.u32 %r3, [%rd1];\n  st.shared.u32 [tile], %r3;\n"), "note: "));
+  CHECK(has(races_in(kOwn + "  ld.global.u32 %r3, [%rd1];\n  st.shared.u32 [tile], %r3;\n"),
+            "note: "));
   stored("  ld.volatile.global.u32 %r3, [%rd1];\n");
   stored("  atom.global.add.u32 %r3, [%rd1], 1;\n");
   stored("  mov.u32 %r3, %clock;\n");
@@ -165,21 +161,21 @@ TEST_CASE("all variables without a size begin at one place") {
 }
 
 TEST_CASE("that two conditions do not hold together says nothing about either") {
-  CHECK_FALSE(races(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
-                           "  and.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
+  CHECK_FALSE(races_in(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
+                              "  and.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
                   .empty());
-  CHECK(races(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
-                     "  or.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
+  CHECK(races_in(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
+                        "  or.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
             .empty());
 }
 
 TEST_CASE("three buffers in turn are not followed: a counter that wraps breaks the turn") {
-  CHECK_FALSE(races(kOwn + "  mov.u32 %r5, 0;\nLOOP:\n  rem.u32 %r6, %r5, 3;\n"
-                           "  mad.lo.u32 %r7, %r6, 256, %r2;\n  st.shared.u32 [%r7], %r1;\n"
-                           "  bar.sync 0;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
-                           "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
-                           "  ld.shared.u32 %r3, [%r8];\n  add.u32 %r5, %r5, 1;\n"
-                           "  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n")
+  CHECK_FALSE(races_in(kOwn + "  mov.u32 %r5, 0;\nLOOP:\n  rem.u32 %r6, %r5, 3;\n"
+                              "  mad.lo.u32 %r7, %r6, 256, %r2;\n  st.shared.u32 [%r7], %r1;\n"
+                              "  bar.sync 0;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                              "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                              "  ld.shared.u32 %r3, [%r8];\n  add.u32 %r5, %r5, 1;\n"
+                              "  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n")
                   .empty());
 }
 
@@ -200,18 +196,18 @@ LOOP:
   setp.lt.u32 %p1, %r5, 3;
   @%p1 bra LOOP;
 )";
-  CHECK(races(kOwn + loop).empty());
+  CHECK(races_in(kOwn + loop).empty());
   // With a loop around it, row 0 is written again while the last round of before reads it.
-  CHECK_FALSE(races(kOwn + "  mov.u32 %r10, 0;\nOUTER:\n" + loop +
-                    "  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, %r9;\n"
-                    "  @%p2 bra OUTER;\n")
+  CHECK_FALSE(races_in(kOwn + "  mov.u32 %r10, 0;\nOUTER:\n" + loop +
+                       "  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, %r9;\n"
+                       "  @%p2 bra OUTER;\n")
                   .empty());
 }
 
 TEST_CASE("a test that some rounds pass by ends nothing for certain") {
   // Up to 100 all words are others, and up to 400 they come again.
   const auto rounds = [](const std::string& guard) {
-    return races(R"(  ld.param.u32 %r10, [n];
+    return races_in(R"(  ld.param.u32 %r10, [n];
   mov.u32 %r1, %tid.x;
   mov.u32 %r9, tile;
   setp.gt.u32 %p3, %r10, 5;
@@ -233,7 +229,7 @@ DONE:
 }
 
 TEST_CASE("rounds of two loops are not followed side by side") {
-  CHECK_FALSE(races(kOwn + R"(  mov.u32 %r5, 0;
+  CHECK_FALSE(races_in(kOwn + R"(  mov.u32 %r5, 0;
 ONE:
   mad.lo.u32 %r6, %r5, 256, %r2;
   st.shared.u32 [%r6], %r1;
@@ -258,11 +254,11 @@ TWO:
 
 TEST_CASE("threads that have left a loop access nothing in its later rounds") {
   const auto fill = [](const std::string& columns) {
-    return races(R"(  mov.u32 %r1, %tid.x;
+    return races_in(R"(  mov.u32 %r1, %tid.x;
   mov.u32 %r9, tile;
 LOOP:
   rem.u32 %r4, %r1, )" +
-                 columns + R"(;
+                    columns + R"(;
   mad.lo.u32 %r5, %r4, 4, %r9;
   st.shared.u32 [%r5], %r1;
   add.u32 %r1, %r1, 64;
@@ -275,45 +271,45 @@ LOOP:
 }
 
 TEST_CASE("a number that each thread has another multiple of") {
-  CHECK_FALSE(races(kOwn + "  mad.lo.u32 %r5, %r1, %r9, %r1;\n  mov.u32 %r6, tile;\n"
-                           "  mad.lo.u32 %r6, %r5, 4, %r6;\n  st.shared.u32 [%r6], %r1;\n")
+  CHECK_FALSE(races_in(kOwn + "  mad.lo.u32 %r5, %r1, %r9, %r1;\n  mov.u32 %r6, tile;\n"
+                              "  mad.lo.u32 %r6, %r5, 4, %r6;\n  st.shared.u32 [%r6], %r1;\n")
                   .empty());
 }
 
 TEST_CASE("a counter times a number of the thread comes back as often as the counter does") {
   const auto rounds = [](const std::string& row) {
-    return races(kOwn +
-                 "  mov.u32 %r5, 0;\nLOOP:\n  mul.lo.u32 %r6, %r5, %r1;\n"
-                 "  and.b32 %r6, %r6, 1;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n"
-                 "  st.shared.u32 [%r7], %r1;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
-                 "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
-                 "  ld.shared.u32 %r3, [%r8+" +
-                 row +
-                 "];\n  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
+    return races_in(kOwn +
+                    "  mov.u32 %r5, 0;\nLOOP:\n  mul.lo.u32 %r6, %r5, %r1;\n"
+                    "  and.b32 %r6, %r6, 1;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n"
+                    "  st.shared.u32 [%r7], %r1;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                    "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                    "  ld.shared.u32 %r3, [%r8+" +
+                    row +
+                    "];\n  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
   };
   CHECK(rounds("512").empty());
   CHECK_FALSE(rounds("256").empty());
 }
 
 TEST_CASE("what each thread has loaded is another number for each") {
-  CHECK_FALSE(races(kOwn + "  mad.wide.u32 %rd2, %r1, 4, %rd1;\n  ld.global.u32 %r5, [%rd2];\n"
-                           "  mad.lo.u32 %r6, %r5, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n")
+  CHECK_FALSE(races_in(kOwn + "  mad.wide.u32 %rd2, %r1, 4, %rd1;\n  ld.global.u32 %r5, [%rd2];\n"
+                              "  mad.lo.u32 %r6, %r5, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n")
                   .empty());
-  CHECK(races(kOwn + "  mad.lo.u32 %r6, %r9, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n").empty());
+  CHECK(races_in(kOwn + "  mad.lo.u32 %r6, %r9, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n").empty());
 }
 
 TEST_CASE("what is not known of two threads leaves a race possible, not proved") {
   const auto possible = [](const std::string& body) {
-    const std::string text = races(kOwn + body);
+    const std::string text = races_in(kOwn + body);
     INFO(text);
     CHECK(has(text, "warning: "));
     CHECK_FALSE(has(text, "error: "));
   };
   // A fence may order one behind the other.
-  possible(kWrite + "  membar.cta;\n" + kRead);
+  possible(kWrite + "  membar.cta;\n" + kReadNext);
   // A barrier that is passed or not.
   possible("  ld.global.u32 %r5, [%rd1];\n  setp.gt.u32 %p1, %r5, 3;\n" + kWrite +
-           "  @%p1 bar.sync 2;\n" + kRead);
+           "  @%p1 bar.sync 2;\n" + kReadNext);
   // An address that was loaded, in a register that held a constant before.
   possible(
       "  mov.u32 %r5, 0;\n  ld.global.u32 %r5, [%rd1];\n  mov.u32 %r6, tile;\n"
@@ -392,26 +388,26 @@ DONE:
 }  // namespace
 
 TEST_CASE("a loop that ends at a smaller one of two numbers is bounded by either") {
-  CHECK(races(bounded_loop("  min.u32 %r5, %r9, 3;\n")) == "");
-  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 4;\n")).empty());
-  CHECK_FALSE(races(bounded_loop("  mov.u32 %r5, %r9;\n")).empty());
-  CHECK(races(bounded_loop("  and.b32 %r5, %r9, 3;\n")) == "");
+  CHECK(races_in(bounded_loop("  min.u32 %r5, %r9, 3;\n")) == "");
+  CHECK_FALSE(races_in(bounded_loop("  min.u32 %r5, %r9, 4;\n")).empty());
+  CHECK_FALSE(races_in(bounded_loop("  mov.u32 %r5, %r9;\n")).empty());
+  CHECK(races_in(bounded_loop("  and.b32 %r5, %r9, 3;\n")) == "");
   // The last iteration is the one with the number itself.
-  CHECK(races(bounded_loop("  min.u32 %r5, %r9, 2;\n", "le.u32")) == "");
-  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 3;\n", "le.u32")).empty());
+  CHECK(races_in(bounded_loop("  min.u32 %r5, %r9, 2;\n", "le.u32")) == "");
+  CHECK_FALSE(races_in(bounded_loop("  min.u32 %r5, %r9, 3;\n", "le.u32")).empty());
   // As an unsigned number, the smaller of two signed ones may be large.
-  CHECK(races(bounded_loop("  min.s32 %r5, %r9, 3;\n", "lt.s32")) == "");
-  CHECK_FALSE(races(bounded_loop("  min.s32 %r5, %r9, 3;\n")).empty());
+  CHECK(races_in(bounded_loop("  min.s32 %r5, %r9, 3;\n", "lt.s32")) == "");
+  CHECK_FALSE(races_in(bounded_loop("  min.s32 %r5, %r9, 3;\n")).empty());
   // What a number of up to 5 is above the smaller of it and another, or 0.
   const auto above = [](const std::string& other) {
-    return races(bounded_loop("  and.b32 %r12, %r9, 5;\n  min.u32 %r10, %r12, " + other +
-                              ";\n  sub.u32 %r5, %r12, %r10;\n"));
+    return races_in(bounded_loop("  and.b32 %r12, %r9, 5;\n  min.u32 %r10, %r12, " + other +
+                                 ";\n  sub.u32 %r5, %r12, %r10;\n"));
   };
   CHECK(above("3") == "");
   CHECK_FALSE(above("1").empty());
   // It ends at another number, or at any.
-  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 3;\n", "ne.u32")).empty());
-  CHECK_FALSE(races(bounded_loop("  max.u32 %r5, %r9, 3;\n")).empty());
+  CHECK_FALSE(races_in(bounded_loop("  min.u32 %r5, %r9, 3;\n", "ne.u32")).empty());
+  CHECK_FALSE(races_in(bounded_loop("  max.u32 %r5, %r9, 3;\n")).empty());
 }
 
 TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
@@ -419,7 +415,7 @@ TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
     std::string text = bounded_loop("  min.u32 %r5, %r9, 3;\n");
     text.replace(text.find("mov.u32 %r6, 0;"), 15, start);
     text.replace(text.find("add.u32 %r6, %r6, 1;"), 20, step);
-    return races(text);
+    return races_in(text);
   };
   CHECK(from("mov.u32 %r6, 0;", "add.u32 %r6, %r6, 1;") == "");
   CHECK(from("and.b32 %r6, %r9, 1;", "add.u32 %r6, %r6, 1;") == "");
@@ -434,11 +430,11 @@ TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
 TEST_CASE("a counter that falls, a loop with two tests") {
   // %r6 falls from 2 to 0, and wraps around: three iterations, below a bound of 3.
   const auto falls = [](const std::string& read) {
-    return races(kOwn + "  sub.u32 %r8, 63, %r1;\n  mov.u32 %r7, tile;\n" +
-                 "  mad.lo.u32 %r7, %r8, 4, %r7;\n  st.shared.u32 [%r2+512], %r1;\n" +
-                 "  min.u32 %r5, %r9, 3;\n  mov.u32 %r6, 2;\nLOOP:\n" + read +
-                 "  add.u32 %r7, %r7, 256;\n  sub.u32 %r6, %r6, 1;\n" +
-                 "  setp.lt.u32 %p2, %r6, %r5;\n  @%p2 bra LOOP;\n");
+    return races_in(kOwn + "  sub.u32 %r8, 63, %r1;\n  mov.u32 %r7, tile;\n" +
+                    "  mad.lo.u32 %r7, %r8, 4, %r7;\n  st.shared.u32 [%r2+512], %r1;\n" +
+                    "  min.u32 %r5, %r9, 3;\n  mov.u32 %r6, 2;\nLOOP:\n" + read +
+                    "  add.u32 %r7, %r7, 256;\n  sub.u32 %r6, %r6, 1;\n" +
+                    "  setp.lt.u32 %p2, %r6, %r5;\n  @%p2 bra LOOP;\n");
   };
   CHECK_FALSE(falls("  ld.shared.u32 %r3, [%r7];\n").empty());
   CHECK(falls("") == "");
@@ -449,14 +445,14 @@ TEST_CASE("a counter that falls, a loop with two tests") {
     text.replace(text.find("LOOP:\n"), 6,
                  "LOOP:\n  setp.ge.u32 %p5, %r6, " + smaller + ";\n  @%p5 bra DONE;\n");
     INFO(text);
-    CHECK(races(text) == "");
+    CHECK(races_in(text) == "");
   }
 }
 
 TEST_CASE("after a loop its last iteration is bounded too") {
   const auto tail = [](const std::string& max) {
     std::string text = bounded_loop("  min.u32 %r5, %r9, " + max + ";\n");
-    return races(text + "  ld.shared.u32 %r3, [%r7];\n");
+    return races_in(text + "  ld.shared.u32 %r3, [%r7];\n");
   };
   CHECK(tail("2") == "");
   CHECK_FALSE(tail("3").empty());
@@ -464,14 +460,14 @@ TEST_CASE("after a loop its last iteration is bounded too") {
 
 TEST_CASE("a pointer that a branch chose is one of two") {
   const auto chosen = [](const std::string& other) {
-    return races(kOwn + R"(  sub.u32 %r8, 63, %r1;
+    return races_in(kOwn + R"(  sub.u32 %r8, 63, %r1;
   mov.u32 %r7, tile;
   mad.lo.u32 %r7, %r8, 4, %r7;
   st.shared.u32 [%r2+512], %r1;
   setp.eq.u32 %p1, %r9, 0;
   @%p1 bra FIRST;
   add.u32 %r7, %r7, )" +
-                 other + ";\nFIRST:\n  ld.shared.u32 %r3, [%r7];\n");
+                    other + ";\nFIRST:\n  ld.shared.u32 %r3, [%r7];\n");
   };
   CHECK(chosen("256") == "");
   CHECK(chosen("128") == "");
@@ -481,10 +477,10 @@ TEST_CASE("a pointer that a branch chose is one of two") {
 
 TEST_CASE("rows of a bounded number of words do not overlap") {
   const std::string two = "  mov.u32 %r10, 2;\n", three = "  mov.u32 %r10, 3;\n";
-  CHECK(races(rows_of_words("516", two)) == "");
-  CHECK(races(rows_of_words("512", two)) == "");
-  CHECK_FALSE(races(rows_of_words("508", two)).empty());
-  CHECK_FALSE(races(rows_of_words("516", three)).empty());
+  CHECK(races_in(rows_of_words("516", two)) == "");
+  CHECK(races_in(rows_of_words("512", two)) == "");
+  CHECK_FALSE(races_in(rows_of_words("508", two)).empty());
+  CHECK_FALSE(races_in(rows_of_words("516", three)).empty());
   // The number of words, too, may be the smaller of two.
   const std::string blocks =
       "  ld.param.u32 %r12, [n];\n  min.u32 %r12, %r12, 96;\n"
@@ -493,18 +489,18 @@ TEST_CASE("rows of a bounded number of words do not overlap") {
   const std::string inside =
       "  shl.b32 %r13, %r8, 6;\n  add.u32 %r13, %r13, %r1;\n"
       "  setp.lt.u32 %p4, %r13, %r12;\n  @!%p4 bra SKIP;\n";
-  CHECK(races(rows_of_words("388", blocks, inside)) == "");
-  CHECK(races(rows_of_words("384", blocks, inside)) == "");
-  CHECK_FALSE(races(rows_of_words("380", blocks, inside)).empty());
-  CHECK_FALSE(races(rows_of_words("388", blocks)).empty());
+  CHECK(races_in(rows_of_words("388", blocks, inside)) == "");
+  CHECK(races_in(rows_of_words("384", blocks, inside)) == "");
+  CHECK_FALSE(races_in(rows_of_words("380", blocks, inside)).empty());
+  CHECK_FALSE(races_in(rows_of_words("388", blocks)).empty());
 }
 
 TEST_CASE("a difference that wraps around does not keep threads away") {
   // Half of the threads: %r5 is large in them, so that none is below %r6.
   const auto guarded = [](const std::string& first) {
-    return races(kOwn + "  setp.ge.u32 %p1, %r1, 32;\n  @%p1 bra DONE;\n  sub.u32 %r5, %r1, " +
-                 first + ";\n  min.u32 %r6, %r9, 16;\n  setp.lt.u32 %p2, %r5, %r6;\n" +
-                 "  @!%p2 st.shared.u32 [tile], %r1;\nDONE:\n");
+    return races_in(kOwn + "  setp.ge.u32 %p1, %r1, 32;\n  @%p1 bra DONE;\n  sub.u32 %r5, %r1, " +
+                    first + ";\n  min.u32 %r6, %r9, 16;\n  setp.lt.u32 %p2, %r5, %r6;\n" +
+                    "  @!%p2 st.shared.u32 [tile], %r1;\nDONE:\n");
   };
   CHECK_FALSE(guarded("32").empty());
   CHECK_FALSE(guarded("0").empty());
@@ -515,10 +511,10 @@ TEST_CASE("a comparison that wraps around does not keep two threads apart") {
   // Threads 5 and 3 write one word: what they compare keeps them apart unless it wraps around.
   const auto two = [](const std::string& number, const std::string& first,
                       const std::string& second) {
-    return races(kOwn + "  " + number + ";\n  setp." + first +
-                 ";\n  setp.eq.and.u32 %p1, %r1, 5, %p1;\n  setp." + second +
-                 ";\n  setp.eq.and.u32 %p2, %r1, 3, %p2;\n  mov.u32 %r6, tile;\n"
-                 "  @%p1 st.shared.u32 [%r6], %r1;\n  @%p2 st.shared.u32 [%r6], %r1;\n");
+    return races_in(kOwn + "  " + number + ";\n  setp." + first +
+                    ";\n  setp.eq.and.u32 %p1, %r1, 5, %p1;\n  setp." + second +
+                    ";\n  setp.eq.and.u32 %p2, %r1, 3, %p2;\n  mov.u32 %r6, tile;\n"
+                    "  @%p1 st.shared.u32 [%r6], %r1;\n  @%p2 st.shared.u32 [%r6], %r1;\n");
   };
   // With 2147483644 for %r9 the sum of thread 5 is negative.
   CHECK_FALSE(two("add.u32 %r5, %r9, %r1", "lt.s32 %p1, %r5, 0", "ge.s32 %p2, %r5, 100").empty());

@@ -6,7 +6,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx.hpp"
 #include "race_generator.hpp"
-#include "rule_snippets.hpp"
+#include "race_snippets.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -51,7 +51,6 @@ std::string gate(const std::string& body) {
   }
   return summary(gates::shared_race(module));
 }
-bool has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
 /// Whether a launch of one block with that n races.
 bool raced(const std::string& body, std::uint32_t n) {

@@ -1,6 +1,7 @@
 // tests/check/rule_snippets.hpp - kernels around a few lines of PTX, findings as text
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,16 @@ namespace ptxgen::test {
   return ptx::parse(kernel_text(body, directives));
 }
 
+/// The same, which the verifier must accept.
+[[nodiscard]] inline ptx::Module verified_kernel(std::string_view body,
+                                                 std::string_view directives = {}) {
+  ptx::Module module = kernel(body, directives);
+  for (const Finding& finding : ptx::verify(module)) {
+    if (finding.severity == Severity::Error) FAIL(to_text(finding));
+  }
+  return module;
+}
+
 /// Findings of one rule (all if empty), each as `line: severity: message [rule]`, a line each.
 [[nodiscard]] inline std::string summary(const std::vector<Finding>& findings,
                                          std::string_view rule = {}) {
@@ -52,6 +63,12 @@ namespace ptxgen::test {
     text += ": " + std::string(to_string(finding.severity)) + ": " + finding.message + "\n";
   }
   return text;
+}
+
+/// What a rule of gates::analyze finds in a kernel with that body.
+[[nodiscard]] inline std::string found(std::string_view body, std::string_view rule,
+                                       std::string_view directives = {}) {
+  return summary(gates::analyze(verified_kernel(body, directives)), rule);
 }
 
 }  // namespace ptxgen::test

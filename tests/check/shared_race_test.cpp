@@ -5,7 +5,7 @@
 
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/runtime/launch/verify.hpp"
-#include "rule_snippets.hpp"
+#include "race_snippets.hpp"
 #include "support/served_target.hpp"
 
 using namespace ptxgen;
@@ -13,13 +13,6 @@ using namespace ptxgen::test;
 
 namespace {
 
-std::string races(std::string_view body, std::string_view directives = ".reqntid 64, 1, 1") {
-  const ptx::Module module = kernel(body, directives);
-  for (const Finding& finding : ptx::verify(module)) {
-    if (finding.severity == Severity::Error) FAIL(to_text(finding));
-  }
-  return summary(gates::shared_race(module));
-}
 std::string missing(std::string_view body, std::string_view directives = ".reqntid 64, 1, 1") {
   return summary(gates::analyze(kernel(body, directives)), "missing-barrier");
 }

@@ -7,6 +7,7 @@ using namespace ptxgen;
 using namespace ptxgen::emulator;
 using test::findings_of;
 using test::MemoryKernel;
+using test::of_seed;
 
 namespace {
 
@@ -14,12 +15,6 @@ std::vector<std::uint32_t> numbers(std::size_t count) {
   std::vector<std::uint32_t> made(count);
   for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint32_t>(1000 + i);
   return made;
-}
-
-Options of_seed(std::uint64_t seed) {
-  Options options;
-  options.seed = seed;
-  return options;
 }
 
 constexpr const char* kVariables =

@@ -7,12 +7,12 @@
 using namespace ptxgen;
 using namespace ptxgen::emulator;
 using test::findings_of;
+using test::kClusterSync;
 using test::MemoryKernel;
 
 namespace {
 
-constexpr const char* kSync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-constexpr const char* kTile =
+constexpr const char* kRaceTile =
     ".shared .align 16 .b8 tile[512];\n.shared .align 8 .b64 bar;\n"
     ".shared .align 4 .b32 flag;\n";
 /// %r1: rank, %r2: the other's; %r4: the thread's word in the own tile, %r5: in the other's.
@@ -35,7 +35,7 @@ std::string text_of(std::initializer_list<std::string_view> parts) {
 /// words, or none there must be any.
 void check(const std::string& text, const char* words, bool global = false) {
   INFO(text);
-  MemoryKernel kernel(text, kTile);
+  MemoryKernel kernel(text, kRaceTile);
   kernel.output(1024);
   kernel.set_cluster({2, 1, 1});
   Options options;
@@ -55,33 +55,37 @@ void check(const std::string& text, const char* words, bool global = false) {
 }  // namespace
 
 TEST_CASE("what a block reads of another, a barrier of the cluster stands before and behind") {
-  check(text_of({kOwnWrite, kSync, kRead, kSync}), nullptr);
-  check(text_of({kOwnWrite, kSync, kRead, kSync, kOwnWrite, kSync, kRead, kSync}), nullptr);
+  check(text_of({kOwnWrite, kClusterSync, kRead, kClusterSync}), nullptr);
+  check(text_of({kOwnWrite, kClusterSync, kRead, kClusterSync, kOwnWrite, kClusterSync, kRead,
+                 kClusterSync}),
+        nullptr);
   // Not in front.
-  check(text_of({kOwnWrite, kRead, kSync}), "[shared-race]");
-  check(text_of({kOwnWrite, "bar.sync 0;\n", kRead, kSync}), "[shared-race]");
+  check(text_of({kOwnWrite, kRead, kClusterSync}), "[shared-race]");
+  check(text_of({kOwnWrite, "bar.sync 0;\n", kRead, kClusterSync}), "[shared-race]");
   // Not behind: the owner overwrites what the other reads.
-  check(text_of({kOwnWrite, kSync, kRead, kOwnWrite, kSync}), "[shared-race]");
-  check(text_of({kOwnWrite, kSync, kRead, "bar.sync 0;\n", kOwnWrite, kSync}), "[shared-race]");
+  check(text_of({kOwnWrite, kClusterSync, kRead, kOwnWrite, kClusterSync}), "[shared-race]");
+  check(text_of({kOwnWrite, kClusterSync, kRead, "bar.sync 0;\n", kOwnWrite, kClusterSync}),
+        "[shared-race]");
 }
 
 TEST_CASE("what a block writes into another's memory") {
-  check(text_of({kSync, kWrite, kSync, kOwnRead}), nullptr);
-  check(text_of({kSync, kWrite, "bar.sync 0;\n", kOwnRead, kSync}), "[shared-race]");
+  check(text_of({kClusterSync, kWrite, kClusterSync, kOwnRead}), nullptr);
+  check(text_of({kClusterSync, kWrite, "bar.sync 0;\n", kOwnRead, kClusterSync}), "[shared-race]");
   // Both blocks write rank 0's words.
   const char* both = "mapa.shared::cluster.u32 %r6, %r4, 0;\nst.shared::cluster.u32 [%r6], %r1;\n";
-  check(text_of({kSync, both, kSync}), "[shared-race]");
-  check(text_of({kOwnWrite, kSync,
+  check(text_of({kClusterSync, both, kClusterSync}), "[shared-race]");
+  check(text_of({kOwnWrite, kClusterSync,
                  "mapa.shared::cluster.u32 %r6, %r4, 0;\n"
                  "red.relaxed.cluster.shared::cluster.or.b32 [%r6], %r1;\n",
-                 kSync}),
+                 kClusterSync}),
         nullptr);
 }
 
 TEST_CASE("arrivals that do not release") {
   const char* relaxed = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n";
-  check(text_of({kOwnWrite, relaxed, kRead, kSync}), "[shared-race]");
-  check(text_of({kOwnWrite, "fence.acq_rel.cluster;\n", kSync, kRead, kSync}), nullptr);
+  check(text_of({kOwnWrite, relaxed, kRead, kClusterSync}), "[shared-race]");
+  check(text_of({kOwnWrite, "fence.acq_rel.cluster;\n", kClusterSync, kRead, kClusterSync}),
+        nullptr);
 }
 
 TEST_CASE("an mbarrier of the other block orders what was written before") {
@@ -93,19 +97,20 @@ TEST_CASE("an mbarrier of the other block orders what was written before") {
   const char* wait =
       "wait:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r20], 0;\n"
       "@!%p2 bra wait;\n";
-  check(text_of({init, kSync, kWrite, arrive, wait, kOwnRead, kSync}), nullptr);
+  check(text_of({init, kClusterSync, kWrite, arrive, wait, kOwnRead, kClusterSync}), nullptr);
   // Arrives first and writes then.
-  check(text_of({init, kSync, arrive, kWrite, wait, kOwnRead, kSync}), "[shared-race]");
+  check(text_of({init, kClusterSync, arrive, kWrite, wait, kOwnRead, kClusterSync}),
+        "[shared-race]");
 }
 
 TEST_CASE("release and acquire through a word of the other block") {
   const auto with = [](const char* scope) {
-    return text_of({"mov.u32 %r22, flag;\n@%p1 st.shared.u32 [%r22], 0;\n", kSync, kWrite,
+    return text_of({"mov.u32 %r22, flag;\n@%p1 st.shared.u32 [%r22], 0;\n", kClusterSync, kWrite,
                     "bar.sync 0;\nmapa.shared::cluster.u32 %r21, %r22, %r2;\n"
                     "@%p1 st.release.",
                     scope, ".shared::cluster.u32 [%r21], 1;\n", "wait:\nld.acquire.", scope,
                     ".shared.u32 %r23, [%r22];\nsetp.eq.u32 %p2, %r23, 0;\n@%p2 bra wait;\n",
-                    kOwnRead, kSync});
+                    kOwnRead, kClusterSync});
   };
   check(with("cluster"), nullptr);
   check(with("gpu"), nullptr);
@@ -119,28 +124,28 @@ TEST_CASE("the barrier of a cluster orders global memory too") {
   const std::string read =
       "mul.wide.u32 %rd3, %r2, 256; add.u64 %rd4, %out, %rd3; add.u64 %rd4, %rd4, %t4;\n"
       "ld.global.u32 %r10, [%rd4]; st.shared.u32 [%r4], %r10;\n";
-  check(text_of({write, kSync, read}), nullptr, true);
+  check(text_of({write, kClusterSync, read}), nullptr, true);
   check(text_of({write, "bar.sync 0;\n", read}), "[global-race]", true);
 }
 
 TEST_CASE("a block may leave only when others do not reach its memory any more") {
-  check(text_of({kOwnWrite, kSync, kRead}), "[exited-block]");
-  check(text_of({kSync, kWrite}), "[exited-block]");
+  check(text_of({kOwnWrite, kClusterSync, kRead}), "[exited-block]");
+  check(text_of({kClusterSync, kWrite}), "[exited-block]");
   // Rank 1 reads rank 0's memory and arrives; rank 0 need not be waited for.
   const char* ranks =
       "setp.eq.u32 %p2, %r1, 1; @%p2 ld.shared::cluster.u32 %r10, [%r5];\n"
       "barrier.cluster.arrive;\n@%p2 bra done;\nbarrier.cluster.wait;\ndone:\n";
-  check(text_of({kOwnWrite, kSync, ranks}), nullptr);
+  check(text_of({kOwnWrite, kClusterSync, ranks}), nullptr);
   // The last word of it.
-  MemoryKernel kernel(
-      text_of({kOwnWrite, kSync, "setp.ne.u32 %p2, %r1, 0; @%p2 ret;\n", kRead, "bar.sync 0;\n"}),
-      kTile);
+  MemoryKernel kernel(text_of({kOwnWrite, kClusterSync, "setp.ne.u32 %p2, %r1, 0; @%p2 ret;\n",
+                               kRead, "bar.sync 0;\n"}),
+                      kRaceTile);
   kernel.set_cluster({2, 1, 1});
   CHECK_THAT(findings_of(kernel.run(64, 2)), Catch::Contains("[exited-block]"));
 }
 
 TEST_CASE("the words about races in a cluster") {
-  MemoryKernel kernel(text_of({kOwnWrite, kRead, kSync}), kTile);
+  MemoryKernel kernel(text_of({kOwnWrite, kRead, kClusterSync}), kRaceTile);
   kernel.set_cluster({2, 1, 1});
   const Result result = kernel.run(64, 2);
   const auto at = std::ranges::find(result.findings, Rule::SharedRace, &RunFinding::rule);
@@ -168,7 +173,8 @@ TEST_CASE("bulk copies between blocks have races too") {
       "wait:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r20], 0;\n"
       "@!%p2 bra wait;\n";
   const char* fill = "st.shared.u32 [%r4+256], %t;\n";
-  check(text_of({init, fill, kSync, copy, wait, kOwnRead, kSync}), nullptr);
-  check(text_of({init, fill, kSync, copy, kOwnRead, wait, kSync}), "[shared-race]");
-  check(text_of({init, fill, kOwnWrite, kSync, kOwnRead, copy, wait, kSync}), "[shared-race]");
+  check(text_of({init, fill, kClusterSync, copy, wait, kOwnRead, kClusterSync}), nullptr);
+  check(text_of({init, fill, kClusterSync, copy, kOwnRead, wait, kClusterSync}), "[shared-race]");
+  check(text_of({init, fill, kOwnWrite, kClusterSync, kOwnRead, copy, wait, kClusterSync}),
+        "[shared-race]");
 }

@@ -7,11 +7,12 @@
 using namespace ptxgen;
 using namespace ptxgen::emulator;
 using test::findings_of;
+using test::kClusterSync;
 using test::MemoryKernel;
+using test::of_seed;
 
 namespace {
 
-constexpr const char* kSync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
 /// %r1: rank, %r2: its neighbour's; %r4: the thread's word in the own tile, %r5: in the
 /// neighbour's.
 constexpr const char* kNeighbour =
@@ -26,12 +27,6 @@ constexpr const char* kFill =
 constexpr const char* kResult =
     "shl.b32 %r11, %r7, 6; add.u32 %r11, %r11, %t; mul.wide.u32 %rd1, %r11, 4;\n"
     "add.u64 %rd1, %out, %rd1; st.global.u32 [%rd1], %r10;\n";
-
-Options of_seed(std::uint64_t seed) {
-  Options options;
-  options.seed = seed;
-  return options;
-}
 
 std::string refusal(MemoryKernel& kernel, std::uint32_t blocks) {
   try {
@@ -77,8 +72,9 @@ TEST_CASE("blocks of a cluster read each other's shared memory") {
         "ld.u32 %r10, [%rd5];"}) {
     if (std::string_view(load).starts_with("cvta.shared::cluster.u32")) continue;
     CAPTURE(load);
-    MemoryKernel kernel(std::string(kNeighbour) + kFill + kSync + load + "\n" + kSync + kResult,
-                        kTile);
+    MemoryKernel kernel(
+        std::string(kNeighbour) + kFill + kClusterSync + load + "\n" + kClusterSync + kResult,
+        kTile);
     kernel.output(8 * 256);
     kernel.set_cluster({4, 1, 1});
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -99,12 +95,12 @@ TEST_CASE("blocks of a cluster read each other's shared memory") {
 
 TEST_CASE("stores, atomics and ranks of other blocks' shared memory") {
   MemoryKernel kernel(std::string(kNeighbour) + "mov.u32 %r9, 0; st.shared.u32 [%r4], %r9;\n" +
-                          kSync +
+                          kClusterSync +
                           "red.relaxed.cluster.shared::cluster.add.u32 [%r5], %t;\n"
                           "mapa.shared::cluster.u32 %r12, %r3, 0;\n"
                           "red.relaxed.cluster.shared::cluster.add.u32 [%r12+64], 1000;\n"
                           "getctarank.shared::cluster.u32 %r13, %r5;\n" +
-                          kSync +
+                          kClusterSync +
                           "mov.u32 %r7, %ctaid.x; ld.shared.u32 %r10, [%r4];\n"
                           "mad.lo.u32 %r10, %r13, 1000000, %r10;\n" +
                           kResult,
@@ -189,7 +185,7 @@ TEST_CASE("a cluster whose blocks wait for one that never comes") {
   MemoryKernel kernel(std::string(kNeighbour) +
                           "setp.eq.u32 %p1, %r1, 1; @!%p1 bra meet;\nsetp.lt.u32 %p2, %t, 32;\n"
                           "@!%p2 bra meet;\nbarrier.sync 1, 64;\nmeet:\n" +
-                          kSync,
+                          kClusterSync,
                       kTile);
   kernel.set_cluster({2, 1, 1});
   const Result result = kernel.run(64, 2);
@@ -224,8 +220,9 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
                Catch::Contains("maps an address to rank 5 of a cluster of 2 blocks"));
   }
   SECTION("an instruction for the own memory") {
-    MemoryKernel kernel(
-        std::string(kNeighbour) + kFill + kSync + "ld.shared.u32 %r10, [%r5];\n" + kSync, kTile);
+    MemoryKernel kernel(std::string(kNeighbour) + kFill + kClusterSync +
+                            "ld.shared.u32 %r10, [%r5];\n" + kClusterSync,
+                        kTile);
     kernel.set_cluster({2, 1, 1});
     CHECK_THAT(findings_of(kernel.run(1, 2)),
                Catch::Contains("thread reads 4 bytes at offset 0x0 of shared memory of block "
@@ -233,8 +230,8 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
                                "the block's own shared memory [invalid-address]"));
   }
   SECTION("beyond the end") {
-    MemoryKernel kernel(std::string(kNeighbour) + kFill + kSync +
-                            "ld.shared::cluster.u32 %r10, [%r5+256];\n" + kSync,
+    MemoryKernel kernel(std::string(kNeighbour) + kFill + kClusterSync +
+                            "ld.shared::cluster.u32 %r10, [%r5+256];\n" + kClusterSync,
                         kTile);
     kernel.set_cluster({2, 1, 1});
     CHECK_THAT(findings_of(kernel.run(1, 2)),
@@ -242,8 +239,8 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
                                "(1,0,0), rank 1 of the cluster, right at its end (256 bytes)"));
   }
   SECTION("never written") {
-    MemoryKernel kernel(std::string(kNeighbour) + "mov.u32 %r7, %ctaid.x;\n" + kSync +
-                            "ld.shared::cluster.u32 %r10, [%r5];\n" + kSync + kResult,
+    MemoryKernel kernel(std::string(kNeighbour) + "mov.u32 %r7, %ctaid.x;\n" + kClusterSync +
+                            "ld.shared::cluster.u32 %r10, [%r5];\n" + kClusterSync + kResult,
                         kTile);
     kernel.output(512);
     kernel.set_cluster({2, 1, 1});
@@ -254,9 +251,9 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
 }
 
 TEST_CASE("a block that leaves while others still read its memory is found") {
-  MemoryKernel kernel(
-      std::string(kNeighbour) + kFill + kSync + "ld.shared::cluster.u32 %r10, [%r5];\n" + kResult,
-      kTile);
+  MemoryKernel kernel(std::string(kNeighbour) + kFill + kClusterSync +
+                          "ld.shared::cluster.u32 %r10, [%r5];\n" + kResult,
+                      kTile);
   kernel.output(4 * 256);
   kernel.set_cluster({2, 1, 1});
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -273,14 +270,14 @@ TEST_CASE("an mbarrier of another block counts arrivals from here") {
       std::string(kNeighbour) +
           "mov.u32 %r20, bar; setp.eq.u32 %p1, %t, 0;\n"
           "@%p1 mbarrier.init.shared::cta.b64 [%r20], 64;\nfence.mbarrier_init.release.cluster;\n" +
-          kSync +
+          kClusterSync +
           "setp.eq.u32 %p2, %r1, 0; @%p2 bra wait;\n"
           "mapa.shared::cluster.u32 %r21, %r20, 0; mapa.shared::cluster.u32 %r22, %r4, 0;\n"
           "mov.u32 %r9, %t; st.shared::cluster.u32 [%r22], %r9;\n"
           "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r21];\nbra done;\n"
           "wait:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r20], 0;\n"
           "@!%p3 bra wait;\nld.shared.u32 %r10, [%r4];\nmov.u32 %r7, %ctaid.x;\n" +
-          kResult + "done:\n" + kSync,
+          kResult + "done:\n" + kClusterSync,
       std::string(kTile) + ".shared .align 8 .b64 bar;\n");
   kernel.output(4 * 256);
   kernel.set_cluster({2, 1, 1});

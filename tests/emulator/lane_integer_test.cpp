@@ -25,10 +25,6 @@ const std::vector<IntegerType> kIntegers = {{"u16", 16, false}, {"u32", 32, fals
                                             {"u64", 64, false}, {"s16", 16, true},
                                             {"s32", 32, true},  {"s64", 64, true}};
 
-std::string registers_of(unsigned width) {
-  return width == 8 ? "%b" : width == 16 ? "%h" : width == 64 ? "%rd" : "%r";
-}
-
 /// `opcode d, a, b, c;` with so many operands, all as wide as the type, and `last` behind them.
 std::string line(const std::string& opcode, unsigned width, int operands,
                  const std::string& last = "") {

@@ -13,23 +13,6 @@ namespace {
 using u64 = std::uint64_t;
 using Sources = std::vector<u64>;
 
-std::string registers_of(unsigned width) {
-  switch (width) {
-    case 1:
-      return "%p";
-    case 8:
-      return "%b";
-    case 16:
-      return "%h";
-    case 32:
-      return "%r";
-    case 64:
-      return "%rd";
-    default:
-      return "%q";
-  }
-}
-
 void check_line(const std::string& text, const std::function<Sources(const Sources&)>& expected) {
   const LaneRunner lane(text);
   int wrong = 0;

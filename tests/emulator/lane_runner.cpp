@@ -44,6 +44,23 @@ ptx::Module kernel_with(std::string_view statements) {
   return ptx::parse(text);
 }
 
+std::string registers_of(unsigned width) {
+  switch (width) {
+    case 1:
+      return "%p";
+    case 8:
+      return "%b";
+    case 16:
+      return "%h";
+    case 32:
+      return "%r";
+    case 64:
+      return "%rd";
+    default:
+      return "%q";
+  }
+}
+
 std::vector<const ptx::Instruction*> instructions_of(const ptx::Module& module) {
   std::vector<const ptx::Instruction*> found;
   for (const ptx::Instruction& statement : module.functions.back().body) {

@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
 /// (b128), %f (f32), %fd (f64), 32 of each, and shared, global arrays s and g.
 [[nodiscard]] ptx::Module kernel_with(std::string_view statements);
 
+/// The prefix of its registers of so many bits.
+[[nodiscard]] std::string registers_of(unsigned width);
+
 /// The instructions of the last function of a module.
 [[nodiscard]] std::vector<const ptx::Instruction*> instructions_of(const ptx::Module& module);
 

@@ -92,4 +92,15 @@ inline std::string findings_of(const emulator::Result& result) {
   return text;
 }
 
+/// Options of a run with that order of the warps.
+[[nodiscard]] inline emulator::Options of_seed(std::uint64_t seed) {
+  emulator::Options options;
+  options.seed = seed;
+  return options;
+}
+
+/// All threads of a cluster wait for each other.
+inline constexpr const char* kClusterSync =
+    "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
 }  // namespace ptxgen::test

@@ -20,21 +20,21 @@ namespace {
 
 using emulator::Rule;
 
-constexpr std::string_view kHead = ".version 8.0\n.target sm_80\n.address_size 64\n";
+constexpr std::string_view kRaceHead = ".version 8.0\n.target sm_80\n.address_size 64\n";
 constexpr std::size_t kWords = 4096;
 
-struct Ran {
+struct RacedLaunch {
   emulator::Result result;
   std::string findings;
   std::vector<std::uint32_t> a, b;
 };
 
 /// Kernel `k(a, b)` on two buffers of words 0, 1, 2, ..., a number of times one after another.
-Ran run_body(std::string_view body, std::uint32_t blocks, const emulator::Options& options,
-             int launches = 1, std::uint32_t threads = 64) {
+RacedLaunch run_body(std::string_view body, std::uint32_t blocks, const emulator::Options& options,
+                     int launches = 1, std::uint32_t threads = 64) {
   emulator::Device device(emulator::gpu_named("sm_80"));
   const std::string text =
-      std::string(kHead) +
+      std::string(kRaceHead) +
       ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %a, %b, %x<9>;\n"
       ".reg .b32 %r<9>; .reg .pred %q<4>;\nld.param.u64 %a, [a];\nld.param.u64 %b, [b];\n"
       "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\n"
@@ -51,7 +51,7 @@ Ran run_body(std::string_view body, std::uint32_t blocks, const emulator::Option
   launch.grid = {blocks, 1, 1};
   launch.block = {threads, 1, 1};
   launch.parameters = std::as_bytes(std::span(buffers));
-  Ran made;
+  RacedLaunch made;
   for (int i = 0; i < launches; ++i) {
     made.result = emulator::run(program, launch, options);
     for (const auto& finding : made.result.findings) made.findings += to_text(finding) + "\n";
@@ -69,10 +69,10 @@ emulator::Options on(unsigned threads) {
 }
 
 /// The same on one worker and on four, several times, in all that can be seen.
-Ran run_alike(std::string_view body, std::uint32_t blocks, std::uint32_t threads = 64) {
-  const Ran one = run_body(body, blocks, on(1), 2, threads);
+RacedLaunch run_alike(std::string_view body, std::uint32_t blocks, std::uint32_t threads = 64) {
+  const RacedLaunch one = run_body(body, blocks, on(1), 2, threads);
   for (int i = 0; i < 3; ++i) {
-    const Ran four = run_body(body, blocks, on(4), 2, threads);
+    const RacedLaunch four = run_body(body, blocks, on(4), 2, threads);
     CHECK(four.findings == one.findings);
     CHECK(four.a == one.a);
     CHECK(four.b == one.b);
@@ -89,7 +89,7 @@ constexpr std::string_view kSumIntoOne =
 }  // namespace
 
 TEST_CASE("out[0] += in[i] by all threads is found unasked") {
-  const Ran ran = run_alike(kSumIntoOne, 8);
+  const RacedLaunch ran = run_alike(kSumIntoOne, 8);
   CHECK(ran.result.status == emulator::Status::Findings);
   CHECK(ran.result.unchecked.empty());
   INFO(ran.findings);
@@ -102,7 +102,7 @@ TEST_CASE("out[0] += in[i] by all threads is found unasked") {
 
 TEST_CASE("what is right is not run twice and not slowed by what it reads only") {
   // In place, and from one buffer to the other.
-  const Ran ran = run_alike(
+  const RacedLaunch ran = run_alike(
       "add.u64 %x2, %a, %x1;\nadd.u64 %x3, %b, %x1;\nld.global.u32 %r5, [%x2];\n"
       "ld.global.u32 %r6, [%x3];\nadd.u32 %r6, %r6, %r5;\nst.global.u32 [%x3], %r6;",
       64);
@@ -112,7 +112,7 @@ TEST_CASE("what is right is not run twice and not slowed by what it reads only")
 
 TEST_CASE("what a race has changed is undone before the launch is run again") {
   // Each thread doubles its own word; the last block reads and writes those of the first as well.
-  const Ran ran = run_alike(
+  const RacedLaunch ran = run_alike(
       "add.u64 %x2, %a, %x1;\nld.global.u32 %r5, [%x2];\nadd.u32 %r5, %r5, %r5;\n"
       "st.global.u32 [%x2], %r5;\nsetp.ne.u32 %q1, %r1, 63;\n@%q1 bra DONE;\n"
       "mul.wide.u32 %x1, %r3, 4;\nadd.u64 %x2, %a, %x1;\nld.global.u32 %r5, [%x2];\n"
@@ -136,7 +136,7 @@ TEST_CASE("memory that is written where the text does not show it is watched aft
       "st.shared.u32 [halves], %r6;\nst.shared.u32 [halves+4], %r7;\nJOIN:\nbar.sync 0;\n"
       "ld.shared.u32 %r6, [halves];\nld.shared.u32 %r7, [halves+4];\nmov.b64 %x4, {%r6, %r7};\n"
       "setp.ne.u32 %q2, %r4, 0;\n@%q2 bra DONE;\nst.global.u32 [%x4+16000], %r1;\nDONE:";
-  const Ran ran = run_alike(body, 16);
+  const RacedLaunch ran = run_alike(body, 16);
   INFO(ran.findings);
   CHECK(ran.findings.find("(byte 16000 of a)") != std::string::npos);
   CHECK(ran.findings.find("global-race") != std::string::npos);
@@ -160,7 +160,7 @@ TEST_CASE("rules that a run leaves out are told") {
   emulator::Options options = on(4);
   CHECK(run_body(kSumIntoOne, 8, options).result.unchecked.empty());
   options.checks.remove(Rule::GlobalRace).remove(Rule::ScopeTooNarrow);
-  const Ran without = run_body(kSumIntoOne, 8, options);
+  const RacedLaunch without = run_body(kSumIntoOne, 8, options);
   CHECK(without.result.status == emulator::Status::Ok);
   CHECK(to_text(without.result.unchecked) == "global-race, scope-too-narrow");
   // Blocks that hand each other something, in any order: nothing could tell who came first.
@@ -169,7 +169,7 @@ TEST_CASE("rules that a run leaves out are told") {
   const std::string_view chain =
       "mov.u32 %r5, 1;\natom.global.add.u32 %r6, [%b], %r5;\nadd.u64 %x2, %a, %x1;\n"
       "st.global.u32 [%x2], %r6;";
-  const Ran any_order = run_body(chain, 8, options);
+  const RacedLaunch any_order = run_body(chain, 8, options);
   CHECK(any_order.result.status == emulator::Status::Ok);
   CHECK(to_text(any_order.result.unchecked) == "global-race, scope-too-narrow");
   options.parallel = false;
@@ -205,12 +205,13 @@ TEST_CASE("a plain read before a loop around an atomic is a warning, a plain wri
       "ld.global.u32 %r5, [%b];\nAGAIN:\nadd.u32 %r6, %r5, 1;\n"
       "atom.global.cas.b32 %r7, [%b], %r5, %r6;\nsetp.ne.u32 %q1, %r7, %r5;\nmov.u32 %r5, %r7;\n"
       "@%q1 bra AGAIN;";
-  const Ran guide = run_alike(compare_and_swap, 3);
+  const RacedLaunch guide = run_alike(compare_and_swap, 3);
   CHECK(guide.result.status == emulator::Status::Ok);
   CHECK(guide.findings.find("warning: ") != std::string::npos);
   CHECK(guide.findings.find("[global-race]") != std::string::npos);
   CHECK(guide.findings.find("error: ") == std::string::npos);
-  const Ran written = run_alike("atom.global.add.u32 %r7, [%b], 1;\nst.global.u32 [%b], %r4;", 3);
+  const RacedLaunch written =
+      run_alike("atom.global.add.u32 %r7, [%b], 1;\nst.global.u32 [%b], %r4;", 3);
   CHECK(written.findings.find("error: ") != std::string::npos);
 }
 

@@ -13,8 +13,6 @@ using ptx::Modifier;
 
 namespace {
 
-constexpr std::uint32_t kAll = 0xffffffffu;
-
 /// Nothing was found.
 void clean(RaceRunner& run) {
   const auto found = run.take();
@@ -45,19 +43,19 @@ TEST_CASE("a tile is written, a barrier, and read by others", "[race]") {
     RaceRunner run(1, 4);
     for (int turn = 0; turn < 3; ++turn) {
       for (unsigned w = 0; w < 4; ++w) {
-        run.warp(w).store(1, strided(w * 32 * bytes, bytes), kAll, bytes);
+        run.warp(w).store(1, strided(w * 32 * bytes, bytes), RaceRunner::kAll, bytes);
       }
       run.barrier();
       for (unsigned w = 0; w < 4; ++w) {
-        run.warp(w).load(2, strided((3 - w) * 32 * bytes, bytes), kAll, bytes);
-        run.load(3, strided(0, bytes), kAll, bytes);
+        run.warp(w).load(2, strided((3 - w) * 32 * bytes, bytes), RaceRunner::kAll, bytes);
+        run.load(3, strided(0, bytes), RaceRunner::kAll, bytes);
       }
       run.barrier();
     }
     clean(run);
     // Without the second barrier.
-    run.warp(0).load(2, strided(64 * bytes, bytes), kAll, bytes);
-    run.warp(2).store(1, strided(64 * bytes, bytes), kAll, bytes);
+    run.warp(0).load(2, strided(64 * bytes, bytes), RaceRunner::kAll, bytes);
+    run.warp(2).store(1, strided(64 * bytes, bytes), RaceRunner::kAll, bytes);
     only(run, 1, 2);
   }
 }
@@ -185,12 +183,12 @@ TEST_CASE("equal values of different instructions", "[race]") {
 TEST_CASE("neighbouring bytes are not shared", "[race]") {
   RaceRunner run(1, 2);
   SECTION("bytes and halves in runs") {
-    run.warp(0).store(1, strided(0, 2), kAll, 2);
-    run.warp(1).store(2, strided(64, 2), kAll, 2);
-    run.warp(0).load(1, strided(0, 2), kAll, 2);
-    run.warp(0).store(3, strided(0, 2), kAll, 2);
-    run.warp(0).store(4, strided(128, 1), kAll, 1);
-    run.warp(0).load(4, strided(128, 1), kAll, 1);
+    run.warp(0).store(1, strided(0, 2), RaceRunner::kAll, 2);
+    run.warp(1).store(2, strided(64, 2), RaceRunner::kAll, 2);
+    run.warp(0).load(1, strided(0, 2), RaceRunner::kAll, 2);
+    run.warp(0).store(3, strided(0, 2), RaceRunner::kAll, 2);
+    run.warp(0).store(4, strided(128, 1), RaceRunner::kAll, 1);
+    run.warp(0).load(4, strided(128, 1), RaceRunner::kAll, 1);
     clean(run);
     run.warp(0).load(5, strided(0, 4), 0b11, 4);
     only(run, 5, 3);
@@ -200,10 +198,10 @@ TEST_CASE("neighbouring bytes are not shared", "[race]") {
     for (unsigned w = 0; w < 2; ++w) {
       for (unsigned part = 0; part < 2; ++part) {
         run.warp(w).store(
-            1, [=](unsigned lane) { return lane * 4 + w * 2 + part; }, kAll, 1);
+            1, [=](unsigned lane) { return lane * 4 + w * 2 + part; }, RaceRunner::kAll, 1);
       }
       run.load(
-          2, [=](unsigned lane) { return lane * 4 + w * 2; }, kAll, 2);
+          2, [=](unsigned lane) { return lane * 4 + w * 2; }, RaceRunner::kAll, 2);
     }
     clean(run);
     run.warp(0).load(
@@ -221,7 +219,7 @@ TEST_CASE("neighbouring bytes are not shared", "[race]") {
 
 TEST_CASE("wide accesses meet narrow ones", "[race]") {
   RaceRunner run(1, 2);
-  run.warp(0).store(1, strided(0, 16), kAll, 16);
+  run.warp(0).store(1, strided(0, 16), RaceRunner::kAll, 16);
   run.warp(1).load(2, strided(500, 4), 1, 4);
   const auto found = only(run, 2, 1);
   CHECK(found.conflict.other.thread == 31);
@@ -234,7 +232,8 @@ TEST_CASE("wide accesses meet narrow ones", "[race]") {
 TEST_CASE("atomics race with plain accesses only", "[race]") {
   RaceRunner run(1, 3);
   for (unsigned w = 0; w < 3; ++w) {
-    run.warp(w).shared(Kind::Atomic, 1, kAll, 4, [](unsigned lane) { return lane % 8 * 4; });
+    run.warp(w).shared(Kind::Atomic, 1, RaceRunner::kAll, 4,
+                       [](unsigned lane) { return lane % 8 * 4; });
   }
   clean(run);
   SECTION("then read") {
@@ -258,7 +257,7 @@ TEST_CASE("atomics race with plain accesses only", "[race]") {
     only(run, 3, 2);
   }
   SECTION("volatile reads") {
-    run.warp(0).shared(Kind::Read, 2, kAll, 4, strided(0, 4), Modifier::volatile_);
+    run.warp(0).shared(Kind::Read, 2, RaceRunner::kAll, 4, strided(0, 4), Modifier::volatile_);
     clean(run);
   }
 }
@@ -302,14 +301,14 @@ TEST_CASE("a flag with release and acquire orders", "[race]") {
     run.warp_sync();
     run.fence(Modifier::cta);
     run.shared(Kind::Write, 2, 1, 4, strided(1024, 0), Modifier::volatile_);
-    run.warp(1).shared(Kind::Read, 3, kAll, 4, strided(1024, 0), Modifier::volatile_);
+    run.warp(1).shared(Kind::Read, 3, RaceRunner::kAll, 4, strided(1024, 0), Modifier::volatile_);
     run.fence(Modifier::cta);
     run.load(4, strided(0, 4));
     clean(run);
   }
   SECTION("without the writer's fence") {
     run.shared(Kind::Write, 2, 1, 4, strided(1024, 0), Modifier::volatile_);
-    run.warp(1).shared(Kind::Read, 3, kAll, 4, strided(1024, 0), Modifier::volatile_);
+    run.warp(1).shared(Kind::Read, 3, RaceRunner::kAll, 4, strided(1024, 0), Modifier::volatile_);
     run.fence(Modifier::cta);
     run.load(4, strided(0, 4), 1);
     only(run, 4, 1);
@@ -317,7 +316,7 @@ TEST_CASE("a flag with release and acquire orders", "[race]") {
   SECTION("without the reader's fence") {
     run.fence(Modifier::cta);
     run.shared(Kind::Write, 2, 1, 4, strided(1024, 0), Modifier::volatile_);
-    run.warp(1).shared(Kind::Read, 3, kAll, 4, strided(1024, 0), Modifier::volatile_);
+    run.warp(1).shared(Kind::Read, 3, RaceRunner::kAll, 4, strided(1024, 0), Modifier::volatile_);
     run.load(4, strided(0, 4), 1);
     only(run, 4, 1);
   }
@@ -325,7 +324,7 @@ TEST_CASE("a flag with release and acquire orders", "[race]") {
     run.fence(Modifier::cta);
     run.store(5, strided(256, 4));
     run.shared(Kind::Write, 2, 1, 4, strided(1024, 0), Modifier::volatile_);
-    run.warp(1).shared(Kind::Read, 3, kAll, 4, strided(1024, 0), Modifier::volatile_);
+    run.warp(1).shared(Kind::Read, 3, RaceRunner::kAll, 4, strided(1024, 0), Modifier::volatile_);
     run.fence(Modifier::cta);
     run.load(4, strided(0, 4), 1);
     clean(run);
@@ -403,7 +402,7 @@ TEST_CASE("named barriers, producers and consumers", "[race]") {
 TEST_CASE("a warp that has left counts only where the whole block is meant", "[race]") {
   RaceRunner run(1, 2);
   run.warp(0).store(1, strided(0, 4));
-  run.exit(kAll);
+  run.exit(RaceRunner::kAll);
   SECTION("bar.sync 2, 32") {
     run.barrier(2, 0b10);
     run.warp(1).load(2, strided(0, 4));
@@ -419,38 +418,38 @@ TEST_CASE("a warp that has left counts only where the whole block is meant", "[r
 TEST_CASE("asynchronous copies are ordered by nothing but their completion", "[race]") {
   RaceRunner run(1, 2);
   const auto copy = [&](std::uint32_t statement, std::uint64_t base, std::uint64_t ticket) {
-    run.shared(Kind::AsyncWrite, statement, kAll, 16, strided(base, 16), Modifier::none, {},
-               ticket);
+    run.shared(Kind::AsyncWrite, statement, RaceRunner::kAll, 16, strided(base, 16), Modifier::none,
+               {}, ticket);
   };
   copy(1, 0, 1);
   SECTION("waited for") {
     run.async_complete();
-    run.load(2, strided(0, 16), kAll, 16);
+    run.load(2, strided(0, 16), RaceRunner::kAll, 16);
     clean(run);
     run.barrier();
-    run.warp(1).load(2, strided(0, 16), kAll, 16);
+    run.warp(1).load(2, strided(0, 16), RaceRunner::kAll, 16);
     clean(run);
   }
   SECTION("not waited for, by the same thread") {
-    run.load(2, strided(0, 16), kAll, 16);
+    run.load(2, strided(0, 16), RaceRunner::kAll, 16);
     const auto found = only(run, 2, 1);
     CHECK(found.conflict.async);
     CHECK(found.conflict.same_thread);
   }
   SECTION("a barrier does not help") {
     run.barrier();
-    run.warp(1).load(2, strided(0, 16), kAll, 16);
+    run.warp(1).load(2, strided(0, 16), RaceRunner::kAll, 16);
     CHECK(only(run, 2, 1).conflict.async);
   }
   SECTION("waited for, without a barrier") {
     run.async_complete();
-    run.warp(1).load(2, strided(0, 16), kAll, 16);
+    run.warp(1).load(2, strided(0, 16), RaceRunner::kAll, 16);
     CHECK_FALSE(only(run, 2, 1).conflict.async);
   }
   SECTION("groups") {
     copy(3, 512, 2);
-    run.async_complete(kAll, 1);
-    run.load(2, strided(0, 16), kAll, 16);
+    run.async_complete(RaceRunner::kAll, 1);
+    run.load(2, strided(0, 16), RaceRunner::kAll, 16);
     clean(run);
     run.load(2, strided(512, 16), 1, 16);
     only(run, 2, 3);
@@ -475,7 +474,7 @@ TEST_CASE("time runs over", "[race]") {
   for (int turn = 0; turn < 3; ++turn) {
     races.skip_time(400000);
     run.warp(0).store(1, strided(0, 4));
-    run.shared(Kind::Atomic, 5, kAll, 4, strided(1024, 4));
+    run.shared(Kind::Atomic, 5, RaceRunner::kAll, 4, strided(1024, 4));
     races.skip_time(100000);
     run.warp(1).load(2, strided(0, 4));  // still remembered
     only(run, 2, 1);
@@ -495,14 +494,14 @@ TEST_CASE("a block takes over from another", "[race]") {
   for (int turn = 0; turn < 3; ++turn) {
     run.warp(0).store(1, strided(0, 4));
     run.warp(1).load(2, strided(256, 4));
-    run.shared(Kind::AsyncWrite, 3, kAll, 16, strided(512, 16));
-    run.shared(Kind::Atomic, 4, kAll, 4, strided(1024, 0));
+    run.shared(Kind::AsyncWrite, 3, RaceRunner::kAll, 16, strided(512, 16));
+    run.shared(Kind::Atomic, 4, RaceRunner::kAll, 4, strided(1024, 0));
     clean(run);
     run.cta().warps[0].exited = 0;
     run.shared_races().restart(run.cta());
     run.warp(1).store(5, strided(0, 4));
     run.warp(0).store(5, strided(256, 4));
-    run.warp(0).load(5, strided(512, 16), kAll, 16);
+    run.warp(0).load(5, strided(512, 16), RaceRunner::kAll, 16);
     run.warp(0).store(5, strided(1024, 0), 1);
     clean(run);
     run.shared_races().restart(run.cta());
@@ -511,10 +510,10 @@ TEST_CASE("a block takes over from another", "[race]") {
 
 TEST_CASE("addresses beyond shared memory are somebody else's finding", "[race]") {
   RaceRunner run(1, 2, 256);
-  run.store(1, strided(0, 16), kAll, 16);
+  run.store(1, strided(0, 16), RaceRunner::kAll, 16);
   run.store(1, strided(~std::uint64_t{0} - 200, 4));
   run.store(1, strided(254, 0), 1, 4);
-  run.warp(1).shared(Kind::Atomic, 2, kAll, 8, strided(252, 4));
+  run.warp(1).shared(Kind::Atomic, 2, RaceRunner::kAll, 8, strided(252, 4));
   clean(run);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 /// k(map, out, other, global): %rd1 is the parameter map, %r1 the tile, %r2 the mbarrier, %r3 a map
 /// in shared memory, %gm one in global memory, %other a tensor; %p1: thread 0.
-std::string kernel_of(const std::string& body) {
+std::string replacing_kernel(const std::string& body) {
   return ".version 8.6\n.target sm_90a\n.address_size 64\n"
          ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param .u64 other, "
          ".param .u64 global)\n{\n"
@@ -61,7 +61,7 @@ std::string load(const std::string& map, const std::string& at, unsigned dimensi
 }
 
 /// Copies the tile to out, 4 bytes a thread.
-std::string copy_out(std::size_t bytes) {
+std::string copy_replaced(std::size_t bytes) {
   return "shl.b32 %r4, %t, 2;\nagain:\nadd.u32 %r5, %r1, %r4;\ncvt.u64.u32 %rd3, %r4;\n"
          "add.u64 %rd3, %out, %rd3;\nld.shared.u32 %r6, [%r5];\nst.global.u32 [%rd3], %r6;\n"
          "add.u32 %r4, %r4, 128;\nsetp.lt.u32 %p3, %r4, " +
@@ -72,13 +72,13 @@ constexpr std::size_t kTensorBytes = 8192;
 
 /// Two tensors, the elements of `other` being the numbers of 16 bits from 0 on; a map of the first:
 /// f16, 64 x 16, boxes of 16 x 4.
-struct Run {
+struct ReplacingRun {
   Device device{default_gpu("sm_90a")};
   TensorMap map;
   std::uint64_t tensor = 0, other = 0, out = 0, global = 0;
   std::uint32_t threads = 32;
 
-  Run() {
+  ReplacingRun() {
     std::vector<std::uint16_t> numbers(kTensorBytes / 2);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint16_t>(i);
     const std::vector<std::uint8_t> zeros(kTensorBytes);
@@ -99,7 +99,7 @@ struct Run {
   }
 
   std::string operator()(const std::string& body, std::uint64_t seed = 0) {
-    Program program = Program::load(device, kernel_of(body));
+    Program program = Program::load(device, replacing_kernel(body));
     alignas(64) std::byte parameters[152] = {};
     map.pack(std::span<std::byte, 128>(parameters, 128));
     std::memcpy(parameters + 128, &out, 8);
@@ -131,7 +131,7 @@ std::string changed(const std::string& changes) {
 }
 
 std::string findings_of(const std::string& body) {
-  Run run;
+  ReplacingRun run;
   return run(body);
 }
 
@@ -143,8 +143,8 @@ TEST_CASE("a map that is changed in shared memory and published is what copies u
                               replace("global_dim", "0, %r7") + replace("global_dim", "1, 10") +
                               replace("global_stride", "0, %rd4") + replace("box_dim", "1, 8");
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    Run run;
-    REQUIRE(run(changed(changes) + load("%gm", "32, 6", 2, 256) + copy_out(256), seed) == "");
+    ReplacingRun run;
+    REQUIRE(run(changed(changes) + load("%gm", "32, 6", 2, 256) + copy_replaced(256), seed) == "");
     const auto got = run.read<std::uint16_t>(128);
     for (unsigned row = 0; row < 8; ++row) {
       for (unsigned column = 0; column < 16; ++column) {
@@ -167,8 +167,8 @@ TEST_CASE("all fields of a map of zeros: rank, type, steps, modes") {
       replace("element_stride", "1, 2") + replace("element_stride", "2, 1") +
       replace("elemtype", "7") + replace("interleave_layout", "0") + replace("swizzle_mode", "1") +
       replace("fill_mode", "1") + kSync + kPublish + kAcquire;
-  Run run;
-  REQUIRE(run(changes + load("%gm", "0, 4, 1", 3, 128) + copy_out(128)) == "");
+  ReplacingRun run;
+  REQUIRE(run(changes + load("%gm", "0, 4, 1", 3, 128) + copy_replaced(128)) == "");
   const auto got = run.read<std::uint32_t>(32);
   const auto word = [](unsigned index) { return (2 * index + 1) << 16 | 2 * index; };
   for (unsigned plane = 0; plane < 2; ++plane) {
@@ -187,9 +187,9 @@ TEST_CASE("a map in global memory is changed in place, with generic and global a
   const std::string change =
       "@%p1 tensormap.replace.tile.global_address.global.b1024.b64 [%gm], %other;\n"
       "@%p1 tensormap.replace.tile.swizzle_mode.b1024.b32 [%gm], 1;\n";
-  Run run;
+  ReplacingRun run;
   REQUIRE(run(kTakeMap + kPublish + change + kRelease + kAcquire + load("%gm", "0, 0", 2, 128) +
-              copy_out(128)) == "");
+              copy_replaced(128)) == "");
   const auto got = run.read<std::uint16_t>(64);
   CHECK(got[0] == 0);
   CHECK(got[15] == 15);
@@ -202,12 +202,12 @@ TEST_CASE("a warp of several publishes, by a guard and without a barrier after t
       "shl.b32 %r4, %t, 2;\nmul.wide.u32 %rd3, %t, 4;\nadd.u64 %rd3, %rd1, %rd3;\n"
       "add.u32 %r5, %r3, %r4;\n@%p2 ld.b32 %r6, [%rd3];\n@%p2 st.shared.b32 [%r5], %r6;\n" +
       kSync;
-  Run run;
+  ReplacingRun run;
   run.threads = 128;
   const std::string changes = replace("global_address", "%other") + replace("box_dim", "1, 16");
   REQUIRE(run(first + take + changes + "@%p2 " + kPublish + "@%p1 " + kAcquire +
               load("%gm", "16, 1", 2, 512) + "setp.ge.u32 %p2, %t, 32;\n@%p2 bra end;\n" +
-              copy_out(512) + "end:\n") == "");
+              copy_replaced(512) + "end:\n") == "");
   const auto got = run.read<std::uint16_t>(256);
   CHECK(got[0] == 80);
   CHECK(got[63] == 4 * 64 + 31);
@@ -352,7 +352,7 @@ TEST_CASE("numbers of tensormap.replace that the emulator does not have") {
   refusal("interleave_layout", "1", "interleaved tensor maps are not supported by the emulator");
   const auto blackwell = [](const std::string& field, const std::string& number) {
     Device device{default_gpu("sm_100a")};
-    std::string text = kernel_of(replace(field, number));
+    std::string text = replacing_kernel(replace(field, number));
     text.replace(text.find("8.6"), 3, "8.8");
     text.replace(text.find("sm_90a"), 6, "sm_100a");
     return Program::load(device, text);

@@ -16,6 +16,8 @@
 #include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/kernels/quantization/repacked_rows.hpp"
 #include "ptxgen/ptx.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/format.hpp"
 #include "support/harness.hpp"
@@ -23,9 +25,6 @@
 namespace ptxgen::test {
 namespace {
 
-constexpr ElementType kTypes[] = {ElementType::q4_0, ElementType::q4_1, ElementType::q5_0,
-                                  ElementType::q5_1, ElementType::q8_0, ElementType::q4_k,
-                                  ElementType::q5_k, ElementType::q6_k};
 constexpr std::string_view kGpus[] = {"h200", "h100", "a100", "rtx4090"};
 
 struct Layer {
@@ -169,7 +168,7 @@ Requested requested_sectors(ElementType weights, bool repacked, std::size_t& num
 
 TEST_CASE("first choices for weights in blocks fetch each byte once, without bank conflicts") {
   std::size_t number = 0;
-  for (const ElementType weights : kTypes) {
+  for (const ElementType weights : kBlockTypes) {
     for (const bool repacked : {false, true}) {
       if (repacked && repacked_fields(weights).empty()) continue;
       const Requested worst = requested_sectors(weights, repacked, number);
@@ -263,7 +262,7 @@ TEST_CASE("weights in blocks assemble within 128 registers, without spills, on a
   };
   std::size_t number = 0;
   for (const ptx::Target& target : ptx::targets()) {
-    for (const ElementType weights : kTypes) {
+    for (const ElementType weights : kBlockTypes) {
       for (const ElementType x : {ElementType::f32, ElementType::f16, ElementType::q8_1}) {
         // Every day one in 17, so that each target and each type has some.
         if (!full() && number++ % 17 != 0) continue;

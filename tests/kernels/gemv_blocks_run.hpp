@@ -5,6 +5,11 @@
 
 namespace ptxgen::test {
 
+/// Weights in blocks that a GEMV takes.
+inline constexpr ElementType kBlockTypes[] = {
+    ElementType::q4_0, ElementType::q4_1, ElementType::q5_0, ElementType::q5_1,
+    ElementType::q8_0, ElementType::q4_k, ElementType::q5_k, ElementType::q6_k};
+
 /// How the elements of x are drawn.
 enum class XValues : std::uint8_t { Uniform, Normal };
 

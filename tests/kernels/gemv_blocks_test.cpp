@@ -16,14 +16,10 @@
 namespace ptxgen::test {
 namespace {
 
-constexpr ElementType kTypes[] = {ElementType::q4_0, ElementType::q4_1, ElementType::q5_0,
-                                  ElementType::q5_1, ElementType::q8_0, ElementType::q4_k,
-                                  ElementType::q5_k, ElementType::q6_k};
-
 constexpr ElementType kXTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16,
                                    ElementType::q8_1};
 constexpr std::uint32_t kRows[] = {1, 2, 3, 4};
-const std::string kTargets[] = {"sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"};
+const std::string kBlockTargets[] = {"sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"};
 
 // k of `type` with a tail of every kind.
 std::uint32_t draw_k(Dice& dice, ElementType type) {
@@ -71,8 +67,8 @@ std::vector<GemvCase> blocks_grid(std::size_t count) {
   Dice dice(20261124);
   while (points.size() < count) {
     GemvCase point;
-    point.plan = draw_plan(dice, kTypes[points.size() % std::size(kTypes)]);
-    point.target = dice.pick(kTargets);
+    point.plan = draw_plan(dice, kBlockTypes[points.size() % std::size(kBlockTypes)]);
+    point.target = dice.pick(kBlockTargets);
     point.seed = dice.bits();
     if (admitted(point.plan, point.target)) points.push_back(point);
   }
@@ -148,7 +144,7 @@ TEST_CASE("weights in blocks: the grid") {
 // The rounding of one x is the same for all rows, so that its error varies by x: the mean of some.
 TEST_CASE("weights in blocks: activations in q8_1 cost the accuracy that they should") {
   constexpr int kDraws = 8;
-  for (const ElementType weights : kTypes) {
+  for (const ElementType weights : kBlockTypes) {
     for (const XValues values : {XValues::Uniform, XValues::Normal}) {
       GemvCase point = steady(weights, ElementType::q8_1, 4096);
       point.plan.problem.n = 128;
@@ -190,7 +186,7 @@ TEST_CASE("weights in blocks: the same bits in every run, schedule and partition
       }
     }
   };
-  for (const ElementType weights : kTypes) {
+  for (const ElementType weights : kBlockTypes) {
     check_bits(weights, false);
     if (!repacked_fields(weights).empty()) check_bits(weights, true);
   }

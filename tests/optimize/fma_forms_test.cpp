@@ -6,11 +6,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-std::string fused(std::string_view body) {
-  const Fused made = fma_fusion(body);
-  CHECK(made.reasons() == "+fused");
-  return made.body();
-}
+std::string fused(std::string_view body) { return fused_body(fma_fusion(body)); }
 
 }  // namespace
 

@@ -38,6 +38,18 @@ std::string Fused::message() const {
   return report.decisions[0].message;
 }
 
+std::string fused_body(const Fused& made) {
+  CHECK(made.reasons() == "+fused");
+  return made.body();
+}
+
+std::string refusal_of(const Fused& made, std::string_view body, std::string_view reason) {
+  INFO(body);
+  CHECK(made.reasons() == reason);
+  CHECK_FALSE(made.report.changed);
+  return made.message();
+}
+
 Fused run_pass(ptx::Module module, std::string_view pass, optimize::PassOptions options) {
   options.passes = {std::string(pass)};
   options.explain = true;

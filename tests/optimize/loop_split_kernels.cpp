@@ -10,9 +10,6 @@ namespace ptxgen::test {
 
 namespace {
 
-std::uint64_t mask(const SplitShape& s) {
-  return s.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s.bits) - 1;
-}
 std::uint64_t sign(const SplitShape& s) { return std::uint64_t{1} << (s.bits - 1); }
 
 // The offset in the direction in which the loop runs.

@@ -36,6 +36,11 @@ struct SplitShape {
   std::int64_t offset = 0;  ///< of the value that is compared
 };
 
+/// The bits of its variable.
+[[nodiscard]] inline std::uint64_t mask(const SplitShape& s) {
+  return s.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s.bits) - 1;
+}
+
 /// lower bound, upper bound, value that the variable is compared with, step.
 struct SplitCase {
   std::uint64_t lb = 0, ub = 0, s = 0, step = 1;

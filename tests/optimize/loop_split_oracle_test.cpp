@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kMaxTurns = 80;
 
-std::uint64_t mask(const SplitShape& s) {
-  return s.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s.bits) - 1;
-}
-
 optimize::PipelineReport split(ptx::Module& module) {
   optimize::PassOptions options;
   options.passes = {"loop_split"};

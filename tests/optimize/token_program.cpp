@@ -321,4 +321,13 @@ std::string to_text(const BlockProgram& program) {
   return text;
 }
 
+std::size_t syncs(const ptx::Module& module) {
+  std::size_t count = 0;
+  for (const ptx::Function& function : module.functions) {
+    for (const ptx::Instruction& s : function.body)
+      count += s.is(ptx::Op::bar_sync) || s.is(ptx::Op::barrier_sync) ? 1 : 0;
+  }
+  return count;
+}
+
 }  // namespace ptxgen::test

@@ -71,4 +71,7 @@ struct BlockProgram {
 
 [[nodiscard]] std::string to_text(const BlockProgram& program);
 
+/// Barriers that wait, in all functions.
+[[nodiscard]] std::size_t syncs(const ptx::Module& module);
+
 }  // namespace ptxgen::test

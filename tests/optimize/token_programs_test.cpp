@@ -258,12 +258,6 @@ TEST_CASE(
 
 namespace {
 
-std::size_t syncs(const ptx::Module& module) {
-  std::size_t count = 0;
-  for (const ptx::Instruction& s : module.functions[0].body) count += s.is(ptx::Op::bar_sync);
-  return count;
-}
-
 ptx::Module optimized(const BuiltKernel& kernel) {
   ptx::Module module = kernel.module();
   optimize::run_passes(module, {.passes = {"tokens"}});

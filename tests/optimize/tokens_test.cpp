@@ -38,15 +38,6 @@ struct Outcome {
   std::size_t barriers = 0;  ///< bar.sync that are left
 };
 
-std::size_t syncs(const ptx::Module& module) {
-  std::size_t count = 0;
-  for (const ptx::Function& function : module.functions) {
-    for (const ptx::Instruction& s : function.body)
-      count += s.is(ptx::Op::bar_sync) || s.is(ptx::Op::barrier_sync) ? 1 : 0;
-  }
-  return count;
-}
-
 Outcome outcome_of(const std::string& ptx) {
   ptx::Module module = ptx::parse(ptx);
   for (const Finding& finding : ptx::verify(module)) {

@@ -127,6 +127,11 @@ inline DiskCacheOptions in_folder(const std::string& folder) {
   return options;
 }
 
+/// The file of an entry.
+inline std::string path_of(const std::string& folder, std::string_view key) {
+  return folder + "/" + DiskCache::file_name(bytes_of(key));
+}
+
 /// The exit status of `work` in a process of its own, or 1000 + the signal that ended it.
 inline int in_child(const std::function<int()>& work) {
   const pid_t child = ::fork();

@@ -27,11 +27,8 @@ using namespace ptxgen;
 using ptxgen::test::bytes_of;
 using ptxgen::test::in_child;
 using ptxgen::test::in_folder;
+using ptxgen::test::path_of;
 using ptxgen::test::WatchedCache;
-
-std::string path_of(const std::string& folder, std::string_view key) {
-  return folder + "/" + DiskCache::file_name(bytes_of(key));
-}
 
 constexpr int kErrors[] = {EACCES, EPERM, EROFS,  EMFILE, ENFILE, ENOSPC, EDQUOT,
                            EIO,    EBUSY, ENOENT, ESTALE, EINTR,  ENOMEM, EEXIST};

@@ -18,6 +18,7 @@ namespace {
 using namespace ptxgen;
 using ptxgen::test::bytes_of;
 using ptxgen::test::in_folder;
+using ptxgen::test::path_of;
 using ptxgen::test::WatchedCache;
 
 std::size_t files_in(const std::string& folder) {
@@ -33,10 +34,6 @@ void make_older(const std::string& path, std::int64_t age_s) {
   timespec times[2] = {};
   times[0].tv_sec = times[1].tv_sec = static_cast<time_t>(FileSystem().now_s() - age_s);
   REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
-}
-
-std::string path_of(const std::string& folder, std::string_view key) {
-  return folder + "/" + DiskCache::file_name(bytes_of(key));
 }
 
 }  // namespace

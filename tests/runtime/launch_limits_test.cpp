@@ -16,8 +16,8 @@ constexpr std::uint32_t kDefault = 48 * 1024;
 constexpr std::uint32_t kMax = 227 * 1024;
 
 /// A kernel `f` with a parameter of 8 bytes on the scripted driver.
-struct Fixture {
-  explicit Fixture(const std::string& body = "ret;") : text(kernel_text(body)) {}
+struct LimitedDriver {
+  explicit LimitedDriver(const std::string& body = "ret;") : text(kernel_text(body)) {}
   ScriptedDriver driver;
   std::string text;
 
@@ -42,7 +42,7 @@ LaunchOptions cluster_of(std::uint32_t x) {
 }  // namespace
 
 TEST_CASE("geometry beyond the limits is refused with value and limit") {
-  Fixture f;
+  LimitedDriver f;
   CHECK(f.launch({{0, 1, 1}, {}, 0}) == "launch-limits: a grid of 0 x 1 x 1 is empty: x is 0");
   CHECK(f.launch({{1, 65536, 1}, {}, 0}) ==
         "launch-limits: a grid of 1 x 65536 x 1 is too large: y is 65536, the device allows 65535");
@@ -64,13 +64,13 @@ TEST_CASE("geometry beyond the limits is refused with value and limit") {
 }
 
 TEST_CASE("arguments of another size than the parameters") {
-  Fixture f;
+  LimitedDriver f;
   CHECK(f.launch({}, {}, 12) ==
         "arguments: the arguments have 12 bytes, the kernel's parameters 8");
 }
 
 TEST_CASE("shared memory: opting in where the total needs it") {
-  Fixture f;
+  LimitedDriver f;
   f.driver.attributes[driver::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK] = 0;
   CHECK(f.launch_shared(kDefault - 1) == "no error");
   CHECK(f.launch_shared(kDefault) == "no error");
@@ -90,7 +90,7 @@ TEST_CASE("shared memory: opting in where the total needs it") {
 }
 
 TEST_CASE("shared memory: the driver's own part counts for opting in") {
-  Fixture f;
+  LimitedDriver f;
   CHECK(f.launch_shared(kDefault - 1024) == "no error");
   CHECK(f.driver.opted_in.empty());
   CHECK(f.launch_shared(kDefault - 1023) == "no error");
@@ -101,7 +101,7 @@ TEST_CASE("shared memory: the driver's own part counts for opting in") {
 }
 
 TEST_CASE("shared memory: what was granted is never taken back") {
-  Fixture f;
+  LimitedDriver f;
   const Context context(Device::open(f.driver.table, 0));
   const Stream stream(context);
   const Module module = Module::load(context, f.text);
@@ -121,7 +121,7 @@ TEST_CASE("programmatic launches only of kernels that wait") {
   LaunchOptions options;
   options.programmatic = true;
   {
-    Fixture f;
+    LimitedDriver f;
     CHECK(f.launch({}, options) ==
           "pdl-without-wait: a programmatic dependent launch of a kernel without "
           "griddepcontrol.wait may read data that the previous kernel has not written yet; add the "
@@ -129,10 +129,10 @@ TEST_CASE("programmatic launches only of kernels that wait") {
     CHECK(f.driver.launches.empty());
   }
   {
-    Fixture f("griddepcontrol.launch_dependents;\nret;");
+    LimitedDriver f("griddepcontrol.launch_dependents;\nret;");
     CHECK(contains(f.launch({}, options), "pdl-without-wait"));
   }
-  Fixture f("griddepcontrol.wait;\nret;");
+  LimitedDriver f("griddepcontrol.wait;\nret;");
   CHECK(f.launch({}, options) == "no error");
   REQUIRE(f.driver.launches.size() == 1);
   REQUIRE(f.driver.launches[0].attributes.size() == 1);
@@ -147,7 +147,7 @@ TEST_CASE("programmatic launches only of kernels that wait") {
 }
 
 TEST_CASE("clusters") {
-  Fixture f;
+  LimitedDriver f;
   CHECK(f.launch({{6, 1, 1}, {}, 0}, cluster_of(2)) == "no error");
   REQUIRE(f.driver.launches.size() == 1);
   REQUIRE(f.driver.launches[0].attributes.size() == 1);
@@ -167,7 +167,7 @@ TEST_CASE("clusters") {
 }
 
 TEST_CASE("cooperative launches fit the device at once") {
-  Fixture f;
+  LimitedDriver f;
   f.driver.attributes[driver::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 10;
   LaunchOptions options;
   options.cooperative = true;

@@ -17,7 +17,7 @@ namespace {
 using namespace ptxgen;
 using namespace ptxgen::test;
 
-struct Fixture {
+struct RefusingDriver {
   ScriptedDriver driver;
   TemporaryDirectory folder;
   Settings settings = [this] {
@@ -52,7 +52,7 @@ std::string dumped(const Error& error) {
 }  // namespace
 
 TEST_CASE("refused PTX: words, line, excerpt, file, versions") {
-  Fixture f;
+  RefusingDriver f;
   f.driver.jit_result = driver::CUDA_ERROR_INVALID_PTX;
   f.driver.jit_error_log =
       "ptxas application ptx input, line 11; error   : Unknown something\n"
@@ -89,7 +89,7 @@ TEST_CASE("refused PTX: words, line, excerpt, file, versions") {
 }
 
 TEST_CASE("refused PTX of a built kernel names the C++ call") {
-  Fixture f;
+  RefusingDriver f;
   f.driver.jit_result = driver::CUDA_ERROR_INVALID_PTX;
   const auto kernel = Vadd{}.build(ptx::target("sm_90"));
   const std::string text = kernel.ptx();
@@ -109,7 +109,7 @@ TEST_CASE("refused PTX of a built kernel names the C++ call") {
 }
 
 TEST_CASE("JIT logs are whole however long they are") {
-  Fixture f;
+  RefusingDriver f;
   std::string log;
   while (log.size() < 300'000) log += "ptxas info    : line " + std::to_string(log.size()) + "\n";
   SECTION("on success") {
@@ -132,7 +132,7 @@ TEST_CASE("JIT logs are whole however long they are") {
 }
 
 TEST_CASE("PTX newer than the driver is refused before the JIT, with what needs it") {
-  Fixture f;
+  RefusingDriver f;
   f.driver.sm = 100;
   f.driver.driver_version = 12060;  // PTX 8.5
   f.driver.sm = 90;
@@ -180,7 +180,7 @@ TEST_CASE("PTX newer than the driver is refused before the JIT, with what needs 
 }
 
 TEST_CASE("PTX for another GPU is refused with both names") {
-  Fixture f;
+  RefusingDriver f;
   const auto refused = [&](const char* target) {
     const Error error = f.load_error(kernel_text("ret;", "9.0", target));
     CHECK(error.code == "wrong-target");
@@ -202,7 +202,7 @@ TEST_CASE("PTX for another GPU is refused with both names") {
 }
 
 TEST_CASE("what is not the fault of the PTX keeps the driver's words") {
-  Fixture f;
+  RefusingDriver f;
   f.driver.jit_result = driver::CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
   const Error error = f.load_error(kernel_text());
   CHECK(error.code == "driver-call");
@@ -212,7 +212,7 @@ TEST_CASE("what is not the fault of the PTX keeps the driver's words") {
 }
 
 TEST_CASE("JIT options reach the driver, a cold load is unlike any other") {
-  Fixture f;
+  RefusingDriver f;
   const Context context = f.open();
   ModuleOptions options;
   options.max_registers = 40;
@@ -237,7 +237,7 @@ TEST_CASE("JIT options reach the driver, a cold load is unlike any other") {
 }
 
 TEST_CASE("a name that a module does not have") {
-  Fixture f;
+  RefusingDriver f;
   const Context context = f.open();
   const Module module = Module::load(context, kernel_text());
   CHECK(refusal([&] { static_cast<void>(module.function("missing")); }) ==
@@ -249,7 +249,7 @@ TEST_CASE("a name that a module does not have") {
 }
 
 TEST_CASE("a file that somebody else has put in the dump's place is not touched") {
-  Fixture f;
+  RefusingDriver f;
   f.driver.jit_result = driver::CUDA_ERROR_INVALID_PTX;
   const std::string path = dumped(f.load_error(kernel_text()));
   std::ofstream(path, std::ios::trunc) << "precious";
