@@ -14,7 +14,8 @@ class LtoLinker {
   /// Begins a link with options of nvJitLink.h beside these two. False, with a reason in `why`, if
   /// there is no such library or it refuses the options.
   [[nodiscard]] bool begin(std::vector<std::string> options);
-  /// Adds LTO IR (with `-ptx` other inputs are refused); 0, or a code of nvJitLinkResult with its log in `why`.
+  /// Adds LTO IR (with `-ptx` other inputs are refused); 0, or a code of nvJitLinkResult with its
+  /// log in `why`.
   [[nodiscard]] int add(int type, const std::string& bytes, const std::string& name);
   /// The PTX of all LTO IR; 0 or a code, as add().
   [[nodiscard]] int complete(std::string& ptx);
