@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "driver_fixture.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen::test;  // NOLINT
 
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kPages = 4;
+constexpr const char* kNoManagedMemory =
+    "the device's addresses are taken (a sanitizer): there is no managed memory";
 
 /// Pages of managed memory; `address` is 0 where the addresses are taken (sanitizers).
 struct ManagedFixture : DriverFixture {
@@ -17,7 +20,6 @@ struct ManagedFixture : DriverFixture {
 
   explicit ManagedFixture(std::uint64_t bytes = kPages * kPageBytes) {
     if (driver.mem_alloc_managed(&address, bytes, CU_MEM_ATTACH_GLOBAL) != CUDA_SUCCESS) {
-      WARN("the device's addresses are taken: there is no managed memory to test");
       address = 0;
     }
   }
@@ -42,7 +44,7 @@ constexpr CUmemLocation kHost{CU_MEM_LOCATION_TYPE_HOST, 5};
 
 TEST_CASE("advice is of pages, and a range has what all its pages have") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   constexpr auto kReads = CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY;
   CHECK(fixture.number(kReads) == 0);
   // One byte of the second page.
@@ -62,7 +64,7 @@ TEST_CASE("advice is of pages, and a range has what all its pages have") {
 
 TEST_CASE("the preferred location is reported as ordinal, type and number") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   constexpr auto kOrdinal = CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION;
   constexpr auto kType = CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE;
   constexpr auto kId = CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID;
@@ -86,7 +88,7 @@ TEST_CASE("the preferred location is reported as ordinal, type and number") {
 
 TEST_CASE("the devices that access a range are listed, then CU_DEVICE_INVALID") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   const auto devices = [&](std::size_t length) {
     std::vector<CUdevice> found(length, 77);
     PTXGEN_OK(fixture.driver.mem_range_get_attribute(found.data(), length * sizeof(CUdevice),
@@ -108,7 +110,7 @@ TEST_CASE("the devices that access a range are listed, then CU_DEVICE_INVALID") 
 
 TEST_CASE("the last prefetch is remembered, also of batches") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   const Table& driver = fixture.driver;
   constexpr auto kOrdinal = CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION;
   constexpr auto kType = CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE;
@@ -136,7 +138,7 @@ TEST_CASE("the last prefetch is remembered, also of batches") {
 
 TEST_CASE("batches of ranges are checked before the first of them") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   const Table& driver = fixture.driver;
   CUstream stream = nullptr;
   PTXGEN_OK(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
@@ -176,7 +178,7 @@ TEST_CASE("attributes of ranges need managed memory and data of their size") {
       CUDA_ERROR_INVALID_VALUE);
   CHECK_THAT(fixture.log, Catch::Contains("cuMemRangeGetAttribute: the memory at"));
   PTXGEN_OK(driver.mem_free(plain));
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   std::uint64_t wide = 0;
   PTXGEN_CHECK_RESULT(driver.mem_range_get_attribute(&wide, 8, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
                                                      fixture.address, 1),
@@ -217,7 +219,7 @@ TEST_CASE("an allocation keeps that its operations are synchronous") {
 
 TEST_CASE("memory of a managed pool prefers the location of its pool") {
   ManagedFixture fixture;
-  if (fixture.address == 0) return;
+  if (fixture.address == 0) return skip(kNoManagedMemory);
   const Table& driver = fixture.driver;
   CUmemLocation location = kDevice;
   CUmemoryPool pool = nullptr;

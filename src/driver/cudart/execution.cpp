@@ -56,7 +56,6 @@ bool fits(std::size_t shared_bytes) { return shared_bytes <= UINT32_MAX; }
 
 cudaError_t launch(CUkernel kernel, const LaunchConfiguration& configuration, void** arguments,
                    bool cooperative) {
-  if (const cudaError_t error = enter()) return error;
   const dim3& grid = configuration.grid;
   const dim3& block = configuration.block;
   if (!fits(configuration.shared_bytes)) return cudaErrorInvalidValue;

@@ -13,8 +13,8 @@ struct LaunchConfiguration {
   cudaStream_t stream;
 };
 
-/// Launches a kernel with the current context or the stream's. cudaErrorInvalidConfiguration where
-/// the driver refuses a grid or block that no kernel can have.
+/// Launches a kernel with the current context, which there is (enter), or the stream's.
+/// cudaErrorInvalidConfiguration where the driver refuses a grid or block that no kernel can have.
 [[nodiscard]] cudaError_t launch(CUkernel kernel, const LaunchConfiguration& configuration,
                                  void** arguments, bool cooperative = false);
 

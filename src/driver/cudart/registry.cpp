@@ -268,6 +268,7 @@ cudaError_t __cudaLaunchKernel(CUkernel kernel, dim3 grid, dim3 block, void** ar
                                std::size_t shared_bytes, cudaStream_t stream) {
   return call([&] {
     if (kernel == nullptr) return failed_lookup.load();
+    if (const cudaError_t error = enter()) return error;
     return launch(kernel, {grid, block, shared_bytes, stream}, arguments);
   });
 }
