@@ -60,8 +60,10 @@ if [[ -z $root ]]; then
 fi
 if [[ ! -x $root/usr/bin/python3 ]]; then
   command -v debootstrap >/dev/null || { echo "there is no Debian in $root, and no debootstrap"; exit 1; }
-  mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\).*/\2/p' \
-    /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+  # A machine may have either kind of list, or both.
+  lists=$(find /etc/apt -name '*.list' -o -name '*.sources')
+  mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\).*/\2/p' $lists |
+    sed -n 1p)
   debootstrap --variant=minbase --include=python3,python3-venv \
     "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" "$mirror" >"$work/debootstrap.log" ||
     { tail -n 5 "$work/debootstrap.log"; exit 1; }
