@@ -187,3 +187,34 @@ function(ptxgen_add_fuzzer name)
             "${CMAKE_CURRENT_BINARY_DIR}/${name}-corpus" ${seeds} ${arg_OPTIONS})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endfunction()
+
+# A library NAME beside the emulated libcuda.so.1, which it finds there: lib/emulated/OUTPUT.so.MAJOR, with
+# the symbols of exports_MAJOR.map in the caller's folder.
+function(ptxgen_beside_libcuda name output major)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_link_libraries(${name} PRIVATE ptxgen_libcuda ptxgen_fmt ptxgen_warnings)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include"
+                                             "${PROJECT_SOURCE_DIR}/src")
+  set(exports "${CMAKE_CURRENT_SOURCE_DIR}/exports_${major}.map")
+  set_target_properties(
+    ${name}
+    PROPERTIES OUTPUT_NAME ${output}
+               SUFFIX ".so.${major}"
+               NO_SONAME ON
+               LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/emulated"
+               BUILD_RPATH_USE_ORIGIN ON
+               INSTALL_RPATH "$ORIGIN"
+               LINK_DEPENDS "${exports}")
+  target_link_options(
+    ${name}
+    PRIVATE
+    LINKER:-soname,lib${output}.so.${major}
+    "LINKER:--version-script=${exports}"
+    LINKER:-Bsymbolic-functions
+    LINKER:--gc-sections
+    LINKER:-z,nodelete
+    LINKER:--no-undefined
+    -static-libgcc
+    -static-libstdc++)
+  install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/ptxgen")
+endfunction()

@@ -198,6 +198,7 @@ constexpr Predicted kPredicted[] = {{ElementType::q4_k, false},
 
 TEST_CASE("first choices for weights in blocks: predicted shares of the read rate") {
   std::set<std::string> out_of_reach;  // where no plan can reach the goal
+  std::set<std::string> missed;        // where the first choice does not
   for (const std::string_view name : kGpus) {
     const ptx::Gpu& gpu = *ptx::find_gpu(name);
     const bool hbm = gpu.dram == ptx::Dram::HBM;
@@ -228,9 +229,9 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
           const double minimum = floor_us(prediction.terms, rates);
           const bool possible = roofline / minimum >= goal(weights);
           if (!possible) out_of_reach.insert(format_text("{} {}", name, to_string(weights)));
-          // Before sm_90 two rows of q6_k spill; with one row x is read twice as often.
-          const bool one_row = ptx::sm_of(gpu) < 90 && weights == ElementType::q6_k && !repacked;
-          CHECK((share >= goal(weights) - (one_row ? 0.002 : 0) || !possible));
+          if (share < goal(weights) && possible) {
+            missed.insert(format_text("{} {} {}x{}", name, to_string(weights), layer.n, layer.k));
+          }
           if (layer.k >= 4096) CHECK(prediction.chained_us <= 1.01 * minimum);
           CHECK(share * rates.read_gb_per_s / copy_rate >= goal(weights));
           // 40 KB where the full rate needs 25 KiB and more; elsewhere what it needs, and a half.
@@ -245,6 +246,8 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
   // 48 MB in 10.3 us at the read rate: 0.6 us of a boundary, 0.14 us of a first load and the 4.3 %
   // that GEMVs lose leave 89.5 %.
   CHECK(out_of_reach == std::set<std::string>{"h200 q6_k"});
+  // Before sm_90 two rows a warp spill here (candidates.cpp); one row reaches 89.8 %.
+  CHECK(missed == std::set<std::string>{"a100 q6_k 4096x14336"});
 }
 
 TEST_CASE("weights in blocks assemble within 128 registers, without spills, on any target") {

@@ -14,10 +14,9 @@
 /// An auditing library of the loader (LD_AUDIT, `man 7 rtld-audit`). A program that asks NVRTC for
 /// a cubin, or nvJitLink for a linked one, gets machine code, which no emulated GPU runs. With this
 /// library
-///   - the two functions of a cubin are those of the PTX from which NVRTC compiled it, in
-///   whatever
-///     libnvrtc the program links with or opens: the signatures are the same (nvrtc.h), and the
-///     driver takes PTX wherever it takes a cubin;
+///   - calls of NVRTC's two functions for a cubin reach those for PTX, in any libnvrtc that the
+///     program links with or opens: the signatures are the same (nvrtc.h), and the driver loads PTX
+///     wherever it loads a cubin;
 ///   - whatever libnvJitLink.so.12 or .13 a program opens is the one beside this library
 ///     (src/driver/nvjitlink).
 ///

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 using Handle = void*;
 
-/// NVIDIA's functions, under the names without a version that it has since CUDA 12.3.
+/// NVIDIA's functions, under the names without a version, which nvJitLink 13.0 has.
 struct Functions {
   DynamicLibrary library;
   int (*create)(Handle*, std::uint32_t, const char**) = nullptr;
@@ -35,9 +35,10 @@ struct Functions {
 
 /// A path that the loader has not seen: it answers with ptxgen's library where LD_AUDIT exchanged
 /// one of that name.
-std::string spelled_anew(const fs::path& path) {
-  return fs::is_directory(path) ? (path / ".").string()
-                                : (path.parent_path() / "." / path.filename()).string();
+std::string respelled(const fs::path& path) {
+  std::error_code failure;
+  return fs::is_directory(path, failure) ? (path / ".").string()
+                                         : (path.parent_path() / "." / path.filename()).string();
 }
 
 /// Where packages of PyPI have nvJitLink, from a library of CUDA beside it: nvidia/cu13/lib for
@@ -51,7 +52,7 @@ int collect_folders(dl_phdr_info* loaded, std::size_t, void* folders) {
   for (int i = 0; i < 3; ++i, folder = folder.parent_path()) {
     for (const char* below : {".", "lib", "nvjitlink/lib"}) {
       std::error_code failure;
-      if (fs::is_directory(folder / below, failure)) found.push_back(spelled_anew(folder / below));
+      if (fs::is_directory(folder / below, failure)) found.push_back(respelled(folder / below));
     }
   }
   return 0;
@@ -63,11 +64,11 @@ LibrarySearch search() {
   search.variable = "PTXGEN_NVJITLINK_PATH";
   search.standin_symbol = "ptxgen_emulated_nvjitlink";
   const char* path = std::getenv("PTXGEN_NVJITLINK_PATH");
-  if (path != nullptr && *path != 0) search.override_path = spelled_anew(path);
+  if (path != nullptr && *path != 0) search.override_path = respelled(path);
   dl_iterate_phdr(&collect_folders, &search.first_folders);
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* root = std::getenv(variable);
-    if (root != nullptr && *root != 0) search.folders.push_back(spelled_anew(root) + "/lib64");
+    if (root != nullptr && *root != 0) search.folders.push_back(respelled(root) + "/lib64");
   }
   search.folders.emplace_back("/usr/local/./cuda/lib64");
   return search;
@@ -90,7 +91,7 @@ Functions load() {
              !library.resolve("nvJitLinkGetLinkedPtx", found.ptx) ||
              !library.resolve("nvJitLinkGetErrorLogSize", found.log_size) ||
              !library.resolve("nvJitLinkGetErrorLog", found.log)) {
-    found.why = format_text("{} is older than CUDA 12.3", library.path());
+    found.why = format_text("{} lacks a function that nvJitLink 13.0 has", library.path());
   }
   return found;
 }
