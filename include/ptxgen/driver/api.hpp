@@ -1,4 +1,4 @@
-// ptxgen/driver/api.hpp - the CUDA Driver API's types, as cuda.h has them
+// ptxgen/driver/api.hpp - the CUDA Driver API's types, as in cuda.h; long because it has them all
 #pragma once
 
 #include <cstddef>
