@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -118,10 +121,15 @@ Share check_reads(ElementType weights, ElementType x, const Layer& layer, std::s
   CHECK(outcome.counters.shared_load.bank_conflicts == 0);
   CHECK(outcome.counters.shared_store.bank_conflicts == 0);
   // Each byte once, and none outside the matrix, which the emulator would report: so the distinct
-  // sectors are those of the matrix.
+  // sectors are those of the matrix. Several lanes load the scales of some repacked blocks, but the
+  // sectors that are requested are those of the matrix too.
   const std::uint64_t all = bytes(weights, layer.weights());
   const emulator::MemoryCounters read = weight_counters(runner.ptx(), outcome.counters);
-  CHECK(read.bytes == all);
+  if (repacked && (weights == ElementType::q8_0 || weights == ElementType::q6_k)) {
+    CHECK(read.bytes >= all);
+  } else {
+    CHECK(read.bytes == all);
+  }
   CHECK(read.sectors == best.prediction.weight_sectors);
   const std::uint64_t matrix = point.plan.problem.matrix_bytes();
   const double of_piece = 1.0 / best.plan.load_bytes;
@@ -246,9 +254,26 @@ TEST_CASE("first choices for weights in blocks: predicted shares of the read rat
   // 48 MB in 10.3 us at the read rate: 0.6 us of a boundary, 0.14 us of a first load and the 4.3 %
   // that GEMVs lose leave 89.5 %.
   CHECK(out_of_reach == std::set<std::string>{"h200 q6_k"});
-  // Before sm_90 two rows a warp spill here (candidates.cpp); one row reaches 89.8 %.
-  CHECK(missed == std::set<std::string>{"a100 q6_k 4096x14336"});
+  CHECK(missed.empty());
 }
+
+namespace {
+
+// As the planner ranks them for a GPU of the target.
+Gemv first_choice(const GemvProblem& problem, const ptx::Target& target) {
+  const std::string_view gpu = target.sm >= 120   ? "rtx5090"
+                               : target.sm >= 100 ? "b200"
+                               : target.sm >= 90  ? "h200"
+                               : target.sm >= 89  ? "rtx4090"
+                               : target.sm >= 80  ? "a100"
+                                                  : "t4";
+  for (const GemvCandidate& choice : rank_gemv_plans(problem, *ptx::find_gpu(gpu))) {
+    if (admitted(choice.plan, std::string(target.name))) return Gemv{choice.plan};
+  }
+  throw std::logic_error("no plan");
+}
+
+}  // namespace
 
 TEST_CASE("weights in blocks assemble within 128 registers, without spills, on any target") {
   const Assembler assembler(Settings::from_environment());
@@ -265,32 +290,27 @@ TEST_CASE("weights in blocks assemble within 128 registers, without spills, on a
     registers = std::max(registers, assembly.registers);
     ++assembled;
   };
+  // Of q6_k, which takes more registers than others, also long rows and loads of 2 bytes.
+  constexpr Layer kShapes[] = {{4096, 4096}, {4096, 14336}, {1536, 8960}, {8192, 2048}};
   std::size_t number = 0;
   for (const ptx::Target& target : ptx::targets()) {
     for (const ElementType weights : kBlockTypes) {
+      const std::size_t shapes = weights == ElementType::q6_k ? std::size(kShapes) : 1;
       for (const ElementType x : {ElementType::f32, ElementType::f16, ElementType::q8_1}) {
-        // Every day one in 17, so that each target and each type has some.
-        if (!full() && number++ % 17 != 0) continue;
-        GemvProblem problem = blocks_layer(weights, x, 4096, 4096).plan.problem;
-        const std::string_view gpu = target.sm >= 100  ? "b200"
-                                     : target.sm >= 90 ? "h200"
-                                     : target.sm >= 89 ? "rtx4090"
-                                     : target.sm >= 80 ? "a100"
-                                                       : "t4";
-        for (const bool repacked : {false, true}) {
-          if (repacked && repacked_fields(weights).empty()) continue;
-          problem.repacked = repacked;
-          for (const GemvCandidate& choice : rank_gemv_plans(problem, *ptx::find_gpu(gpu))) {
-            INFO(target.name << " " << to_text(problem) << ": " << to_text(choice.plan));
-            if (!admitted(choice.plan, std::string(target.name))) continue;
-            check_module(Gemv{choice.plan}.build(target).module(), target.name);
-            break;
+        for (const Layer& shape : std::span(kShapes).first(shapes)) {
+          // Every day one in 23, so that each target and each type has some.
+          if (!full() && number++ % 23 != 0) continue;
+          for (const bool repacked : {false, true}) {
+            if (repacked && repacked_fields(weights).empty()) continue;
+            GemvProblem problem = blocks_layer(weights, x, shape.n, shape.k).plan.problem;
+            problem.repacked = repacked;
+            INFO(target.name << " " << to_text(problem));
+            check_module(first_choice(problem, target).build(target).module(), target.name);
+            BatchedGemv batched{shape.k, 64, 8, weights, x};
+            batched.repacked = repacked;
+            INFO("batched");
+            check_module(batched.build(target).module(), target.name);
           }
-          BatchedGemv batched{4096, 64, 8, weights, x};
-          batched.repacked = repacked;
-          INFO(target.name << " batched " << to_string(weights) << ", x " << to_string(x)
-                           << (repacked ? ", repacked" : ""));
-          check_module(batched.build(target).module(), target.name);
         }
       }
     }

@@ -111,7 +111,7 @@ struct RepackedUnit {
   std::vector<Piece16> integers;   ///< q8_0: of both parts; q6_k: low bits of two 32
   std::optional<Piece16> high;     ///< q6_k: the upper bits
   std::optional<Value<u32>> bits;  ///< q5_0, q5_1
-  std::vector<Value<u32>> scales;  ///< q6_k: a word of the block's, then the next
+  std::vector<Value<u32>> scales;  ///< q6_k: the two words of its half of the block
   std::vector<Value<f32>> d;       ///< of each part
   std::optional<Value<f32>> min;
 };
@@ -120,11 +120,10 @@ struct RepackedUnit {
 class RepackedDecoder : public BlockProducts {
  public:
   RepackedDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane);
-  /// From what each lane has loaded to what it needs, by all lanes of the warp: q8_0 and q6_k,
-  /// where a lane has loaded d of another's block, and q6_k, where two lanes have a word of scales
-  /// each.
-  void exchange(RepackedUnit& unit) const;
+  /// Whether a lane has loaded d of another's block (q8_0, half a warp a row).
   [[nodiscard]] bool exchanges() const noexcept { return !from_.empty(); }
+  /// From what each lane has loaded to what it needs, by all lanes of the warp.
+  void exchange(RepackedUnit& unit) const;
   [[nodiscard]] DecodedPart decode(const RepackedUnit& unit, std::uint32_t part) const;
 
  private:
@@ -132,7 +131,6 @@ class RepackedDecoder : public BlockProducts {
 
   std::vector<Value<u32>> from_;                  ///< of each part: the lane that has loaded its d
   std::optional<Value<u32>> shift_, next_shift_;  ///< q6_k: which of two scales
-  std::optional<Pred> odd_;
 };
 
 /// What a lane decodes, with its constants.

@@ -63,8 +63,8 @@ struct BlockFormat {
   }
   /// Registers for what a lane loads of a repacked unit.
   [[nodiscard]] constexpr std::uint32_t words() const noexcept {
-    return type == ElementType::q6_k                                ? 14
-           : type == ElementType::q8_0                              ? 9
+    return type == ElementType::q6_k                                ? 15
+           : type == ElementType::q8_0                              ? 10
            : type == ElementType::q5_0 || type == ElementType::q5_1 ? 6
                                                                     : 5;
   }
@@ -85,8 +85,8 @@ inline constexpr BlockFormat kRepackedFormats[] = {
     {ElementType::q4_1, 32, 1, 1, 1, 0, 0.45, 32, true},
     {ElementType::q5_0, 32, 1, 1, 1, 0, 1.24, 32, true},
     {ElementType::q5_1, 32, 1, 1, 1, 0, 1.24, 32, true},
-    {ElementType::q8_0, 32, 2, 1, 1, 0, 0.34, 32, true},
-    {ElementType::q6_k, 64, 1, 4, 1, 0, 1.41, 32, true}};
+    {ElementType::q8_0, 32, 2, 1, 1, 0, 0.40, 32, true},
+    {ElementType::q6_k, 64, 1, 4, 1, 0, 1.32, 32, true}};
 
 namespace detail {
 

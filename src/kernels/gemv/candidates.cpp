@@ -35,27 +35,13 @@ constexpr double kMaxFlight = 5;
 constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 
-// Registers of a step's copies, through registers, of rows in blocks.
-std::uint64_t copy_registers(const GemvPlan& plan, const BlockFormat& format) {
-  const std::uint64_t loads = ceil_div(format.step_bytes(), 32 * std::uint64_t{plan.load_bytes});
-  return loads * std::max(1u, plan.load_bytes / 4) * plan.rows;
-}
-
-// Before sm_90 the assembler keeps the units of all rows beside the copies on their way: it spills
-// with 48 registers of copies for four rows, and with two rows of q8_0.
+// Before sm_90 relocatable code of q6_k (what nvJitLink makes) spills with two rows a warp, unless
+// the row is one step, or eight warps share it; with four rows in any case.
 bool spills(const GemvPlan& plan, const BlockFormat& format, std::uint16_t sm) {
-  if (sm >= 90 || plan.stages != 0) return false;
-  if (format.type == ElementType::q8_0) return plan.rows > 1;
-  return plan.rows == 4 && copy_registers(plan, format) >= 48;
-}
-
-// So it does with 32 registers for two rows (q6_k: 256 to 420 bytes), but where a block has one
-// strip and one window of x.
-bool spills_in_loops(const GemvPlan& plan, std::uint16_t sm) {
-  const BlockFormat* format = block_format(plan.problem);
-  if (format == nullptr || format->repacked || sm >= 90 || plan.stages != 0) return false;
-  if (plan.rows != 2 || copy_registers(plan, *format) < 32) return false;
-  return plan.blocks != plan.strips() || plan.steps() > window_steps(plan);
+  if (sm >= 90 || plan.stages != 0 || plan.rows == 1) return false;
+  if (format.type != ElementType::q6_k) return false;
+  const bool one_step = plan.warps_k == 1 && plan.problem.k <= format.step_weights();
+  return plan.rows > 2 || (!one_step && plan.warps_k != 8);
 }
 
 // Collects the plans of one shape of blocks.
@@ -96,7 +82,7 @@ class Collector {
     plan.blocks = static_cast<std::uint32_t>(blocks);
     plan.blocks_per_sm =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(fit_, ceil_div(blocks, gpu_.sms)));
-    if (plan.workspace_bytes() > kMaxWorkspace || spills_in_loops(plan, sm_)) return;
+    if (plan.workspace_bytes() > kMaxWorkspace) return;
     if (std::find(plans_.begin() + first_, plans_.end(), plan) != plans_.end()) return;
     plans_.push_back(plan);
     add_clusters(plan);

@@ -101,10 +101,12 @@ void end_words(Kit& kit, std::uint32_t row_bytes) {
 
 // Through registers: all loads, then all stores.
 void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint32_t rows) {
+  // The lanes have read the last step. Not after the loads: before sm_90, relocatable code (what
+  // nvJitLink makes) has a branch for a barrier of the warp, over which loaded vectors take twice
+  // their registers.
+  kit.k.bar_warp_sync();
   std::vector<Loaded> loads;
   for (const Copy& copy : copies_of(kit, row_bytes, rows)) loads.emplace_back(kit, from, copy);
-  // The lanes have read the last step.
-  kit.k.bar_warp_sync();
   for (const Loaded& load : loads) load.store();
   end_words(kit, row_bytes);
   kit.k.bar_warp_sync();

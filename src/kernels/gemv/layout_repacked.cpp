@@ -29,10 +29,10 @@ class Arrays {
   [[nodiscard]] Ptr<b8> at(std::size_t field, std::uint32_t row, std::uint32_t step) const;
   [[nodiscard]] std::optional<Pred> active(std::uint32_t lanes, bool lower_half);
   [[nodiscard]] Piece16 piece(const Ptr<b8>& from, const std::optional<Pred>& p) const;
-  [[nodiscard]] Value<u32> word(const Ptr<b8>& from, const std::optional<Pred>& p) const;
+  [[nodiscard]] std::vector<Value<u32>> words(const Ptr<b8>& from, std::uint32_t count,
+                                              const std::optional<Pred>& p) const;
   [[nodiscard]] Value<f32> half(const Ptr<b8>& from, const std::optional<Pred>& p) const;
-  void load_scales(RepackedUnit& unit, std::uint32_t row, std::uint32_t step,
-                   const std::optional<Pred>& p) const;
+  void load_scales(RepackedUnit& unit, const Ptr<b8>& from, const std::optional<Pred>& p) const;
   [[nodiscard]] std::uint32_t step_blocks() const { return format_.parts * format_.part_blocks(); }
 
   Kit& kit_;
@@ -61,15 +61,17 @@ Arrays::Arrays(Kit& kit, const Segment& window)
 Value<u32> Arrays::place_of(std::size_t field) const {
   KernelBuilder& k = kit_.k;
   const Value<u32>& lane = kit_.repacked->lane();
-  if (format_.type != ElementType::q6_k) {
-    return k.mul_lo(lane, field == 0 ? 16u : std::uint32_t{fields_[field].bytes});
-  }
-  if (field == 0) {
+  const bool six = format_.type == ElementType::q6_k;
+  if (six && field == 0) {
     // The low bits of a half of 128 weights, 64 bytes; of the lower or upper 16 of each 32.
     const Value<u32> half = lane >> 1u;
     return k.mad_lo(half, 64u, (lane & 1u) << 4u);
   }
-  return k.mul_lo(lane, field == 1 ? 16u : field == 2 ? 4u : 2u);
+  if (field == 0 || (six && field == 1)) return k.mul_lo(lane, 16u);
+  // The half's scales.
+  if (six && field == 2) return (lane >> 1u) << 3u;
+  const Value<u32> block = kit_.repacked->exchanges() ? lane : kit_.repacked->block(0);
+  return k.mul_lo(block, std::uint32_t{fields_[field].bytes});
 }
 
 Ptr<b8> Arrays::at(std::size_t field, std::uint32_t row, std::uint32_t step) const {
@@ -92,9 +94,12 @@ Piece16 Arrays::piece(const Ptr<b8>& from, const std::optional<Pred>& p) const {
   const std::vector<Value<u32>> words = load_words_if(kit_.k, from, 4, *p, kit_.weight_load());
   return {words[0], words[1], words[2], words[3]};
 }
-Value<u32> Arrays::word(const Ptr<b8>& from, const std::optional<Pred>& p) const {
-  if (!p) return kit_.k.ld(from.cast<u32>(), kit_.weight_load());
-  return load_words_if(kit_.k, from, 1, *p, kit_.weight_load())[0];
+std::vector<Value<u32>> Arrays::words(const Ptr<b8>& from, std::uint32_t count,
+                                      const std::optional<Pred>& p) const {
+  if (p) return load_words_if(kit_.k, from, count, *p, kit_.weight_load());
+  if (count == 1) return {kit_.k.ld(from.cast<u32>(), kit_.weight_load())};
+  const auto [first, second] = kit_.k.ld<2>(from.cast<u32>(), kit_.weight_load());
+  return {first, second};
 }
 Value<f32> Arrays::half(const Ptr<b8>& from, const std::optional<Pred>& p) const {
   KernelBuilder& k = kit_.k;
@@ -103,15 +108,14 @@ Value<f32> Arrays::half(const Ptr<b8>& from, const std::optional<Pred>& p) const
   return expand(k, loaded, 1)[0];
 }
 
-// The last array: d, or d and the minimum.
-void Arrays::load_scales(RepackedUnit& unit, std::uint32_t row, std::uint32_t step,
+// From the last array: d of a part, or d and the minimum.
+void Arrays::load_scales(RepackedUnit& unit, const Ptr<b8>& from,
                          const std::optional<Pred>& p) const {
-  const std::size_t last = fields_.size() - 1;
-  if (fields_[last].bytes == 2) {
-    unit.d.push_back(half(at(last, row, step), p));
+  if (fields_.back().bytes == 2) {
+    unit.d.push_back(half(from, p));
     return;
   }
-  const Value<u32> both = word(at(last, row, step), p);
+  const Value<u32> both = words(from, 1, p)[0];
   const std::vector<Value<f32>> values = expand(kit_.k, {ElementType::f16, {}, {both}}, 2);
   unit.d.push_back(values[0]);
   unit.min.emplace(values[1]);
@@ -120,44 +124,43 @@ void Arrays::load_scales(RepackedUnit& unit, std::uint32_t row, std::uint32_t st
 RepackedUnit Arrays::load(std::uint32_t row, std::uint32_t step, std::uint32_t blocks,
                           bool lower_half) {
   RepackedUnit unit;
-  if (format_.type == ElementType::q6_k) {
-    const std::optional<Pred> p = active(4 * blocks, lower_half);
-    unit.integers.push_back(piece(at(0, row, step), p));
-    unit.integers.push_back(piece(at(0, row, step) + 32, p));
-    unit.high.emplace(piece(at(1, row, step), p));
-    unit.scales.push_back(word(at(2, row, step), p));
-    load_scales(unit, row, step, active(blocks, lower_half));
-    return unit;
-  }
-  if (format_.parts == 2) {
-    for (std::uint32_t part = 0; part * format_.part_blocks() < blocks; ++part) {
-      const std::optional<Pred> p = active(2 * (blocks - part * format_.part_blocks()), lower_half);
-      unit.integers.push_back(piece(at(0, row, step) + part * format_.lanes * 16, p));
+  const std::size_t last = fields_.size() - 1;
+  const std::uint32_t lanes_of_block = format_.lanes / format_.part_blocks();
+  for (std::uint32_t part = 0; part * format_.part_blocks() < blocks; ++part) {
+    const std::uint32_t first = part * format_.part_blocks();
+    const std::optional<Pred> p = active(lanes_of_block * (blocks - first), lower_half);
+    unit.integers.push_back(piece(at(0, row, step) + part * format_.lanes * 16, p));
+    if (format_.type == ElementType::q6_k) {
+      unit.integers.push_back(piece(at(0, row, step) + 32, p));
+      unit.high.emplace(piece(at(1, row, step), p));
+      unit.scales = words(at(2, row, step), 2, p);
+    } else if (last == 2) {
+      unit.bits.emplace(words(at(1, row, step), 1, p)[0]);
     }
-  } else {
-    const std::optional<Pred> p = active(blocks, lower_half);
-    unit.integers.push_back(piece(at(0, row, step), p));
+    if (kit_.repacked->exchanges()) continue;
+    load_scales(unit, at(last, row, step) + first * fields_[last].bytes, p);
   }
-  const std::optional<Pred> p = active(blocks, lower_half);
-  if (fields_.size() == 3) unit.bits.emplace(word(at(1, row, step), p));
-  load_scales(unit, row, step, p);
+  if (kit_.repacked->exchanges()) {
+    load_scales(unit, at(last, row, step), active(blocks, lower_half));
+  }
   return unit;
 }
 
 void Arrays::request(std::uint32_t row, std::uint32_t step, bool lower_half) {
-  const auto ask = [&](const Ptr<b8>& from, std::uint32_t lanes) {
-    if (const std::optional<Pred> p = active(lanes, lower_half)) {
+  const std::optional<Pred> p = active(format_.lanes, lower_half);
+  const auto ask = [&](const Ptr<b8>& from) {
+    if (p) {
       kit_.k.guarded(*p, [&] { prefetch(kit_.k, from); });
     } else {
       prefetch(kit_.k, from);
     }
   };
   for (std::size_t field = 0; field < fields_.size(); ++field) {
-    const bool of_blocks = field + 1 == fields_.size();
-    ask(at(field, row, step), of_blocks ? step_blocks() : format_.lanes);
-    if (field != 0) continue;
-    if (format_.type == ElementType::q6_k) ask(at(0, row, step) + 32, format_.lanes);
-    if (format_.parts == 2) ask(at(0, row, step) + format_.lanes * 16, format_.lanes);
+    ask(at(field, row, step));
+    if (field == 0 && format_.type == ElementType::q6_k) ask(at(0, row, step) + 32);
+    if (format_.parts == 1 || (field != 0 && kit_.repacked->exchanges())) continue;
+    const std::uint32_t bytes = field == 0 ? 16 * format_.lanes : format_.part_blocks() * 2;
+    ask(at(field, row, step) + bytes);
   }
 }
 
@@ -193,6 +196,7 @@ Units load_units(Kit& kit, Arrays& arrays, std::uint32_t rows, std::uint32_t ste
       units.back().push_back(arrays.load(row, step, blocks, lower_half));
     });
   }
+  if (!kit.repacked->exchanges()) return units;
   for (std::vector<RepackedUnit>& step : units) {
     for (RepackedUnit& unit : step) kit.repacked->exchange(unit);
   }
@@ -219,7 +223,7 @@ void add_repacked_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums
       }
     }
   };
-  // Where lanes exchange nothing, those beyond the row's end have nothing to do.
+  // Where a step is one part, lanes beyond the row's end have nothing to do.
   const auto add_rest = [&](std::uint32_t step, std::uint32_t rest) {
     const Pred inside = kit.repacked->block(0) < rest;
     kit.k.if_(inside, [&] {
@@ -241,7 +245,7 @@ void add_repacked_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums
   if_tail(kit, window, [&](std::uint32_t left) {
     const std::uint32_t step = format.step_weights();
     const std::uint32_t rest = left % step / info(format.type).block_values;
-    const bool apart = rest != 0 && !kit.repacked->exchanges();
+    const bool apart = rest != 0 && format.parts == 1;
     add(left / step, apart ? 0 : rest);
     if (apart) add_rest(left / step, rest);
   });

@@ -6,31 +6,23 @@ namespace ptxgen::inline v0::gemv {
 RepackedDecoder::RepackedDecoder(KernelBuilder& k, const BlockFormat& format,
                                  const Value<u32>& lane)
     : BlockProducts(k, format, lane) {
-  const bool six = format.type == ElementType::q6_k;
-  if (!six && format.type != ElementType::q8_0) return;
-  for (std::uint32_t part = 0; part < format.parts; ++part) {
-    const Value<u32> from = block(part);
-    // The lanes of a row are the lower or the upper half of the warp.
-    from_.push_back(format.lanes == 32 ? from : from | (lane & format.lanes));
+  // Loaded for each part, d of half a warp's rows would be two requests of one sector.
+  if (format.parts == 2 && format.lanes == 16) {
+    for (std::uint32_t part = 0; part < format.parts; ++part) {
+      // The lanes of a row are the lower or the upper half of the warp.
+      from_.push_back(block(part) | (lane & format.lanes));
+    }
   }
-  if (!six) return;
+  if (format.type != ElementType::q6_k) return;
   const Value<u32> odd = lane_ & 1u;
-  odd_.emplace(odd != 0u);
   shift_.emplace(odd << 3u);
   next_shift_.emplace(*shift_ + 16u);
 }
 
 void RepackedDecoder::exchange(RepackedUnit& unit) const {
-  if (from_.empty()) return;
   const Value<f32> loaded = unit.d[0];
   unit.d.clear();
   for (const Value<u32>& from : from_) unit.d.push_back(k_.shfl_idx(loaded, from));
-  if (!odd_) return;
-  const Value<u32> own = unit.scales[0];
-  const Value<u32> other = k_.shfl_bfly(own, 1u);
-  unit.scales.clear();
-  unit.scales.push_back(k_.selp(other, own, *odd_));
-  unit.scales.push_back(k_.selp(own, other, *odd_));
 }
 
 BlockProducts::Quants RepackedDecoder::quants(const RepackedUnit& unit, std::uint32_t part) const {
