@@ -76,6 +76,14 @@ if(PTXGEN_BUILD_TESTS)
   find_package(Catch2 2.13 REQUIRED)
   find_package(rapidcheck REQUIRED)
   find_package(Python3 3.7 REQUIRED COMPONENTS Interpreter)
+  # A wrapper that chooses a version, as pyenv's, takes longer to start than the interpreter.
+  execute_process(
+    COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+    OUTPUT_VARIABLE interpreter
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(EXISTS "${interpreter}")
+    set(Python3_EXECUTABLE "${interpreter}")
+  endif()
 endif()
 if(PTXGEN_BUILD_BENCH)
   find_package(benchmark 1.7 REQUIRED)

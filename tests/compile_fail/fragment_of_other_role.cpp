@@ -1,5 +1,6 @@
 // tests/compile_fail/fragment_of_other_role.cpp - operands of mma are fragments a, b, c
 // expect: the second operand of mma is a fragment of role b
+#include "ptxgen/builder.hpp"
 #include "ptxgen/builder/matrix.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,6 @@
 // tests/compile_fail/fragment_of_other_shape.cpp - fragments of a product have one shape
 // expect: the fragments of an mma belong to one shape
+#include "ptxgen/builder.hpp"
 #include "ptxgen/builder/matrix.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,6 @@
 // tests/compile_fail/mma_of_mixed_types.cpp - PTX has no mma of f16 and bf16
 // expect: PTX has no such mma: there are f16 x f16 to f32 or f16 and bf16 x bf16 to f32
+#include "ptxgen/builder.hpp"
 #include "ptxgen/builder/matrix.hpp"
 
 using namespace ptxgen;

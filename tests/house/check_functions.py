@@ -15,18 +15,20 @@ from collections import defaultdict
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from source_text import split
+from source_text import blank, split
 
 MAX_LINES = 60
 LIST = Path(__file__).with_name("long_functions.txt")
 SCOPE = re.compile(r"(?:inline |typedef )?(?:namespace|class|struct|union|enum|extern)\b")
 NAME = re.compile(r"((?:[A-Za-z_~]\w*(?:<[^<>()]*>)?::)*(?:operator\s*(?:\(\)|[^\s(]+|\w+)|~?[A-Za-z_]\w*))\s*\(")
+PIECE = re.compile(r"[{};:\n]|[^{};:\n]+")
+NOT_BLANK = re.compile(r"\s*(\S?)")
 NOT_NAMES = {"noexcept", "decltype", "alignas", "explicit"}
 
 
 def without_preprocessor(code):
     return re.sub(r"(?m)^[ \t]*#(?:[^\n\\]|\\.|\\\n)*",
-                  lambda found: re.sub(r"[^\n]", " ", found.group()), code)
+                  lambda found: blank(found.group()), code)
 
 
 def without_prefix(header):
@@ -62,7 +64,8 @@ def functions_of(text):
     line = 1
     header_at, header = None, []  # what was read since the last end of a statement
     stack = []  # of braces: (kind, line, header, line of the header)
-    for at, char in enumerate(code):
+    for found in PIECE.finditer(code):
+        char = found.group()
         in_body = bool(stack) and stack[-1][0] == "body"
         if char == "{":
             begins = "".join(header)
@@ -82,11 +85,11 @@ def functions_of(text):
             if not stack:
                 return  # no C++ that this test can follow
             kind, begin, begins, begin_at = stack.pop()
-            next_char = code[at + 1:].lstrip()[:1]
+            next_char = NOT_BLANK.match(code, found.end()).group(1)
             if kind == "scope":
                 header_at, header = None, []
             elif begins is not None and (kind == "value" or next_char in (",", "{", ")", ";")):
-                header = list(begins + "\0")  # an initializer: the statement goes on
+                header = [begins, "\0"]  # an initializer: the statement goes on
                 header_at = begin_at
             elif begins is not None:
                 name = name_of(begins.replace("\0", ""))

@@ -7,8 +7,8 @@ _PARTS = re.compile(r'//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/|R"(?P<tag>[^()\s\\]{0,16
                     r'|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\'', re.S)
 
 
-def _blank(text):
-    return re.sub(r"[^\n]", " ", text)
+def blank(text):
+    return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
 def split(text):
@@ -16,9 +16,9 @@ def split(text):
     the contents of strings are blank, in `prose` everything else is."""
     code, prose, at = [], [], 0
     for found in _PARTS.finditer(text):
-        code += [text[at:found.start()], _blank(found.group())]
-        prose += [_blank(text[at:found.start()]), found.group()]
+        code += [text[at:found.start()], blank(found.group())]
+        prose += [blank(text[at:found.start()]), found.group()]
         at = found.end()
     code.append(text[at:])
-    prose.append(_blank(text[at:]))
+    prose.append(blank(text[at:]))
     return "".join(code), "".join(prose)

@@ -11,8 +11,11 @@ part `recorded` programs recorded (PTXGEN_RECORD) and replayed by `ptxgen replay
 part `images`  compressed PTX, PTX beside machine code, machine code alone; per-thread streams
 
 With PTXGEN_TEST_FULL `some` is skipped and `all` runs, else the other way round; `recorded` then has
-all programs. Exit status 77 and a line SKIP where nvcc is missing."""
+all programs. Without, objects are kept in the build tree: what is compiled once, for one part, is only
+linked for another and in the next run. Exit status 77 and a line SKIP where nvcc is missing."""
 import argparse
+import fcntl
+import hashlib
 import json
 import os
 import re
@@ -89,10 +92,43 @@ def run(*command, **settings):
                           stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
 
 
+def linker_option(flag):
+    return flag.startswith(("-cudart", "-l", "-Xlinker")) or flag.endswith(".so")
+
+
+def compiled(source, flags):
+    """The object of a source, made by these options once; or None and what the compiler says."""
+    texts = [source.read_text(), (here / "check.cuh").read_text(), *flags, nvcc,
+             run(nvcc, "--version").stdout]
+    name = source.stem + "_" + hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    kept = work.parent / "objects" / (name + ".o")
+    kept.parent.mkdir(exist_ok=True)
+    # Other parts run at the same time.
+    with open(kept.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            made = kept.with_suffix(".new.o")
+            done = run(nvcc, source, "-c", *flags, "-o", made)
+            if done.returncode != 0:
+                return None, done.stdout + done.stderr
+            made.rename(kept)
+    return kept, ""
+
+
 def build(name, *flags, program=None):
     """The program, built like its users build it, or a line that says why not."""
     program = work / (program or name)
-    done = run(nvcc, here / (name + ".cu"), *FLAGS.get(name, []), *flags, "-o", program)
+    flags = [*FLAGS.get(name, []), *flags]
+    source = here / (name + ".cu")
+    # Sources among the options are compiled by one call with the program's.
+    if not os.environ.get("PTXGEN_TEST_FULL") and not any(flag.endswith(".cu") for flag in flags):
+        at = [i for i, flag in enumerate(flags) if linker_option(flag)]
+        values = {i + 1 for i in at if flags[i] in ("-cudart", "-Xlinker")}
+        source, problem = compiled(source, [flag for i, flag in enumerate(flags)
+                                            if i not in at and i not in values])
+        if source is None:
+            return None, problem
+    done = run(nvcc, source, *flags, "-o", program)
     return (program, "") if done.returncode == 0 else (None, done.stdout + done.stderr)
 
 

@@ -25,12 +25,12 @@ std::uint64_t number_of(std::string_view text, std::uint64_t start) noexcept {
 }
 
 // sm_80 as most people build, and one of the other ways, another one for every seed.
-std::vector<Build> builds_of_this_run(const CudaCase& which) {
+std::vector<Build> builds_of_this_run(const CudaCase& which, std::string_view source) {
   // Without optimisation, nvcc moves accumulators between the wgmma of a group.
   if (which.specific) return {{which.min_sm, "default", true}};
   std::vector<Build> builds = builds_from(which.min_sm);
   if (full() || builds.size() <= 2) return builds;
-  const std::size_t other = 1 + number_of(which.file, seed()) % (builds.size() - 1);
+  const std::size_t other = 1 + number_of(source, seed()) % (builds.size() - 1);
   return {builds[0], builds[other]};
 }
 
@@ -125,8 +125,9 @@ void run_case(const CudaCase& which, const std::function<void(CudaRun&)>& host) 
     skip("no nvcc found: install the CUDA toolkit or set PTXGEN_CUDA_PATH to where it is");
     return;
   }
-  const std::vector<Build> builds = builds_of_this_run(which);
-  const std::vector<std::string> texts = nvcc.compile(which.file, builds);
+  const std::string source = full() ? std::string(which.file) : Nvcc::together(which.file);
+  const std::vector<Build> builds = builds_of_this_run(which, source);
+  const std::vector<std::string> texts = nvcc.compile(source, builds);
   for (std::size_t i = 0; i < builds.size(); ++i) {
     for (const std::uint64_t schedule : {std::uint64_t{0}, number_of(which.file, seed())}) {
       const std::string name = std::string(which.file) + " " + target_of(builds[i]) + " " +

@@ -192,8 +192,9 @@ struct CudaCase {
 };
 
 /// Compiles the file and runs `host` for each build of this run (sm_75, sm_80, sm_90, each with
-/// default optimisation, -Xcicc -O0 and -G; all of them in a full run, else sm_80 by default and
-/// one more by the seed), each under two schedules. Skips loudly without nvcc.
+/// default optimisation, -Xcicc -O0 and -G), each under two schedules. A full run has all of them,
+/// of the file alone; else sm_80 by default and one more by the seed, of the file together with
+/// others (kernels/together_*.cu). Skips loudly without nvcc.
 void run_case(const CudaCase& which, const std::function<void(CudaRun&)>& host);
 
 }  // namespace ptxgen::test

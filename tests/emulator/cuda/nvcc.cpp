@@ -1,6 +1,10 @@
 // tests/emulator/cuda/nvcc.cpp - CUDA files to PTX, kept in the build tree
 #include "nvcc.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -34,6 +38,36 @@ std::string content_or_nothing(const fs::path& path) {
   return read_file(path.string());
 }
 
+// Held while a file exists or is made; a file system without locks has it compiled twice.
+class MadeOnce {
+ public:
+  explicit MadeOnce(const fs::path& path)
+      : descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
+    if (descriptor_ >= 0) (void)flock(descriptor_, LOCK_EX);
+  }
+  ~MadeOnce() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  MadeOnce(const MadeOnce&) = delete;
+  MadeOnce& operator=(const MadeOnce&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// The text of a file of kernels/ and of the files that it includes from there.
+std::string source_of(const fs::path& path) {
+  std::string source = read_file(path.string());
+  const std::string include = "#include \"";
+  for (std::size_t at = source.find(include); at != std::string::npos;
+       at = source.find(include, at)) {
+    at += include.size();
+    const std::string name = source.substr(at, source.find('"', at) - at);
+    source += read_file((path.parent_path() / name).string());
+  }
+  return source;
+}
+
 }  // namespace
 
 std::string target_of(const Build& build) {
@@ -60,6 +94,16 @@ Nvcc::Nvcc() {
   if (!program_.empty()) version_ = run_program({program_, "--version"}).out;
 }
 
+std::string Nvcc::together(std::string_view file) {
+  const std::string line = "#include \"" + std::string(file) + "\"";
+  for (const fs::directory_entry& entry : fs::directory_iterator(CUDA_KERNELS_FOLDER)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with("together_")) continue;
+    if (read_file(entry.path().string()).find(line) != std::string::npos) return name;
+  }
+  return std::string(file);
+}
+
 std::string Nvcc::compile_one(std::string_view file, const std::string& source,
                               const Build& build) const {
   const std::vector<std::string> options = options_of(build);
@@ -74,6 +118,7 @@ std::string Nvcc::compile_one(std::string_view file, const std::string& source,
                            "." + std::string(build.variant);
   const fs::path text_path = folder / (stem + ".ptx");
   const fs::path key_path = folder / (stem + ".key");
+  const MadeOnce held(folder / (stem + ".lock"));
   if (content_or_nothing(key_path) == key) {
     if (std::string text = content_or_nothing(text_path); !text.empty()) return text;
   }
@@ -99,7 +144,7 @@ std::string Nvcc::compile_one(std::string_view file, const std::string& source,
 
 std::vector<std::string> Nvcc::compile(std::string_view file,
                                        const std::vector<Build>& builds) const {
-  const std::string source = read_file((fs::path(CUDA_KERNELS_FOLDER) / file).string());
+  const std::string source = source_of(fs::path(CUDA_KERNELS_FOLDER) / file);
   std::vector<std::string> texts(builds.size());
   std::atomic<std::size_t> next{0};
   std::mutex lock;

@@ -29,9 +29,14 @@ class Nvcc {
   /// Where was looked, for a reason to skip.
   [[nodiscard]] const std::string& searched() const noexcept { return searched_; }
 
+  /// The file together_*.cu of kernels/ that includes `file`, or `file` itself: half a second goes
+  /// into the toolkit's headers, so an everyday run compiles many files as one.
+  [[nodiscard]] static std::string together(std::string_view file);
+
   /// PTX of a file of kernels/ for each build, compiled on as many threads as there are cores or
-  /// taken from the build tree if source, options and compiler are the same as then. Throws
-  /// `Error` with the compiler's text.
+  /// taken from the build tree if source, options and compiler are the same as then; of two
+  /// processes that need the same PTX one waits for the other's. Throws `Error` with the
+  /// compiler's text.
   [[nodiscard]] std::vector<std::string> compile(std::string_view file,
                                                  const std::vector<Build>& builds) const;
 

@@ -4,7 +4,7 @@
                         [--short] [NAME...]
 
 Runs synthetic models on the emulated device with default checks and compares the logits of 40
-positions with forward.py's:
+positions, 18 with --short, with forward.py's:
   f32     the worst of the paths of decoder_paths with a KV cache of f32: the prompt in one call, in
           pieces, token by token with and without a graph, restored, truncated, among sequences
   cache   the worst of two paths with the configuration's other type of cache
@@ -36,6 +36,7 @@ PATHS = ("at-once", "pieces", "tokens", "launches", "restored", "truncated", "se
 CACHE_PATHS = ("at-once", "restored")
 SHORT_PATHS = ("pieces", "tokens", "restored")
 SHORT_CACHE_PATHS = ("restored",)
+SHORT_POSITIONS = 18  # more than two pieces of a prompt
 SAME_BITS = (("tokens", "launches"), ("restored", "truncated"))
 MINIMUM = 60  # configurations of a full run
 
@@ -67,7 +68,7 @@ class Check:
         self.options, self.c, self.folder = options, c, folder
         self.path = os.path.join(folder, f"{c.name}.gguf")
         synthetic.write(c, self.path)
-        self.tokens = synthetic.prompt(c)
+        self.tokens = synthetic.prompt(c, SHORT_POSITIONS if options.short else synthetic.POSITIONS)
         self.wanted = Forward(Weights(self.path)).logits(self.tokens)
         self.text = ",".join(map(str, self.tokens))
         self.failures, self.compared = [], 0

@@ -1,0 +1,10 @@
+// tests/emulator/cuda/kernels/together_half.cu - kernels of 16 and 8-bit floats, compiled as one
+#include "embedding.cu"
+#include "fp8_convert.cu"
+#include "gemm_wmma.cu"
+#include "gemv_q4.cu"
+#include "gemv_q8.cu"
+#include "half_functions.cu"
+#include "half_math.cu"
+#include "kv_cache.cu"
+#include "rms_norm.cu"

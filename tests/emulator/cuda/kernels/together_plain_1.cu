@@ -1,0 +1,11 @@
+// tests/emulator/cuda/kernels/together_plain_1.cu - kernels of the language alone, compiled as one
+#include "activations.cu"
+#include "argmax.cu"
+#include "assertions.cu"
+#include "attention.cu"
+#include "bfs.cu"
+#include "blocks_3d.cu"
+#include "clocks.cu"
+#include "constant_memory.cu"
+#include "convolution.cu"
+#include "device_heap.cu"

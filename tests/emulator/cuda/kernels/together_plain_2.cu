@@ -1,0 +1,11 @@
+// tests/emulator/cuda/kernels/together_plain_2.cu - kernels of the language alone, compiled as one
+#include "double_math.cu"
+#include "fft.cu"
+#include "float_math.cu"
+#include "function_pointers.cu"
+#include "gemm_tiled.cu"
+#include "grid_barrier.cu"
+#include "histogram_global.cu"
+#include "histogram_shared.cu"
+#include "integer64.cu"
+#include "kmeans.cu"

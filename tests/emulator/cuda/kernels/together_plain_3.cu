@@ -1,0 +1,11 @@
+// tests/emulator/cuda/kernels/together_plain_3.cu - kernels of the language alone, compiled as one
+#include "layer_norm.cu"
+#include "life.cu"
+#include "linear_algebra.cu"
+#include "local_array.cu"
+#include "lu.cu"
+#include "mandelbrot.cu"
+#include "memory_copies.cu"
+#include "monte_carlo.cu"
+#include "named_barriers.cu"
+#include "nbody.cu"

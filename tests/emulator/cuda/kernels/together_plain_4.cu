@@ -1,0 +1,11 @@
+// tests/emulator/cuda/kernels/together_plain_4.cu - kernels of the language alone, compiled as one
+#include "needleman.cu"
+#include "path_finder.cu"
+#include "printing.cu"
+#include "queue.cu"
+#include "radix_pass.cu"
+#include "recursion.cu"
+#include "reduce_atomic.cu"
+#include "reduce_last_block.cu"
+#include "reduce_shuffle.cu"
+#include "reduce_tree.cu"

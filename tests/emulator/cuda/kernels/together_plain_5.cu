@@ -1,0 +1,11 @@
+// tests/emulator/cuda/kernels/together_plain_5.cu - kernels of the language alone, compiled as one
+#include "rope.cu"
+#include "sampling.cu"
+#include "scan_doubling.cu"
+#include "scan_lookback.cu"
+#include "scan_tree.cu"
+#include "softmax.cu"
+#include "sort_bitonic.cu"
+#include "sort_odd_even.cu"
+#include "spin_lock.cu"
+#include "spmv.cu"

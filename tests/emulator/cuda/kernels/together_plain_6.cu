@@ -1,0 +1,10 @@
+// tests/emulator/cuda/kernels/together_plain_6.cu - kernels of the language alone, compiled as one
+#include "stack.cu"
+#include "stencil_1d.cu"
+#include "stencil_2d.cu"
+#include "stencil_3d.cu"
+#include "switch_table.cu"
+#include "templates.cu"
+#include "top_k.cu"
+#include "transpose.cu"
+#include "vote_match.cu"
