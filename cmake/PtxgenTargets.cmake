@@ -9,7 +9,8 @@ function(ptxgen_program_settings name)
 endfunction()
 
 # ptxgen_add_test(NAME SOURCES a.cpp... [LIBS lib...] [LABELS label...] [TIMEOUT seconds]
-#                 [ENVIRONMENT VAR=value...] [COMPUTES] [BUNDLED] [SEPARATE])
+#                 [ENVIRONMENT VAR=value...] [COMPUTES] [BUNDLED] [SEPARATE]
+#                 [UNIT size])
 #
 # A Catch2 v2 program with the main of tests/support (do not define CATCH_CONFIG_MAIN). Each of its
 # test cases becomes one ctest test NAME/<case>, found by asking the program after it is linked.
@@ -19,18 +20,21 @@ endfunction()
 # Debug builds do not optimise the test's own sources, which are compiled more often than they run,
 # unless COMPUTES says that the time goes into them. BUNDLED: needs no file of the source tree and
 # is part of what PTXGEN_BUNDLE makes for other machines. SEPARATE: its sources define the same names,
-# so they are not compiled as one.
+# so they are not compiled as one. UNIT: how many of them are compiled as one, see ptxgen_unite.
 function(ptxgen_add_test name)
   if(NOT PTXGEN_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;BUNDLED;SEPARATE" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;BUNDLED;SEPARATE" "TIMEOUT;UNIT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "ptxgen_add_test(${name}): SOURCES missing, or unknown arguments: "
                         "${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
+  endif()
+  if(NOT arg_UNIT)
+    set(arg_UNIT 200KB)
   endif()
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   list(APPEND arg_LABELS "${folder}")
@@ -42,7 +46,7 @@ function(ptxgen_add_test name)
   ptxgen_unoptimized_test_sources(${name} "${arg_COMPUTES}")
   ptxgen_precompile_test(${name} "${arg_COMPUTES}")
   if(NOT arg_SEPARATE)
-    ptxgen_unite(${name} 9)
+    ptxgen_unite(${name} ${arg_UNIT})
   endif()
   if(NOT (PTXGEN_BUNDLE AND arg_BUNDLED))
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
@@ -79,11 +83,14 @@ function(ptxgen_add_test name)
 endfunction()
 
 # Debug builds do not optimise the test's own sources, which are compiled more often than they run,
-# unless the time goes into them.
+# unless the time goes into them; where seldom hot code is -Og, so are those: assertions make most of
+# what -O1 compiles there, and two fifths of its time.
 function(ptxgen_unoptimized_test_sources target computes)
   if(NOT computes)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
     ptxgen_relax_sanitizers(${target})
+  elseif(PTXGEN_COLD_OPTIMIZATION STREQUAL "-Og")
+    target_compile_options(${target} PRIVATE -Og)
   endif()
 endfunction()
 
@@ -93,8 +100,9 @@ function(ptxgen_test_library_settings target)
   ptxgen_program_settings(${target})
   target_link_libraries(${target} PRIVATE ptxgen_test_support)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+  ptxgen_unoptimized_test_sources(${target} TRUE)
   ptxgen_precompile_test(${target} TRUE)
-  ptxgen_unite(${target} 9)
+  ptxgen_unite(${target} 200KB)
 endfunction()
 
 # ptxgen_add_check(NAME COMMAND program args... [LABELS label...] [TIMEOUT seconds])

@@ -75,10 +75,9 @@ GemmWgmma drawn(Dice& dice) {
   return kernel;
 }
 
-template <class Kernel>
-std::vector<std::uint64_t> values_of(const Kernel& kernel) {
-  std::vector<std::uint64_t> values(kDescription<Kernel>.parameters.size());
-  kDescription<Kernel>.values_of(&kernel, values.data());
+std::vector<std::uint64_t> wgmma_values(const GemmWgmma& kernel) {
+  std::vector<std::uint64_t> values(kDescription<GemmWgmma>.parameters.size());
+  kDescription<GemmWgmma>.values_of(&kernel, values.data());
   return values;
 }
 
@@ -92,7 +91,7 @@ TEST_CASE("gemm_wgmma is within its bound on the grid, without a finding") {
   for (int i = 0; i < points; ++i) {
     const GemmWgmma kernel = drawn(dice);
     const Verification result =
-        verify(rig.launcher, rig.context, kDescription<GemmWgmma>, values_of(kernel),
+        verify(rig.launcher, rig.context, kDescription<GemmWgmma>, wgmma_values(kernel),
                {.seed = static_cast<std::uint64_t>(i),
                 .offset = static_cast<std::uint32_t>(dice.bits() % 2),
                 .in_place = one_in(dice, 3)});
