@@ -10,7 +10,7 @@ install(
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-# The C API has joined the same export as ptxgen::c, in its room.
+# The C API has joined the same export as ptxgen::c, in its slot.
 install(
   EXPORT ptxgen-targets
   NAMESPACE ptxgen::
@@ -55,7 +55,7 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen_c.pc.in" "${PROJECT_BINARY_DI
 install(FILES "${PROJECT_BINARY_DIR}/ptxgen.pc" "${PROJECT_BINARY_DIR}/ptxgen_c.pc"
         DESTINATION "${pc_dir}")
 
-# Documents lie to each other as in the source tree, so that their links hold.
+# Documents keep their places relative to each other, so that their links hold.
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md"
               "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples"

@@ -147,7 +147,7 @@ function(ptxgen_add_bench name)
                                         ${arg_LIBS})
   if(PTXGEN_BUNDLE)
     # Debian has no static libbenchmark. Its shared one needs a shared libstdc++, and two copies of
-    # libstdc++ in one process are asking for trouble, so here all three lie beside the program.
+    # libstdc++ in one process are asking for trouble, so here all three are beside the program.
     set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
     target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)
     foreach(library IN ITEMS libstdc++.so.6 libgcc_s.so.1)

@@ -28,9 +28,9 @@ auto block_sum(bool with_barriers) {
                         for (std::uint32_t half = kThreads / 2; half > 0; half /= 2) {
                           if (with_barriers) k.bar_sync();
                           k.if_(thread < half, [&] {
-                            const Value<u32> mine = k.ld_shared(tile + thread);
+                            const Value<u32> own = k.ld_shared(tile + thread);
                             const Value<u32> other = k.ld_shared(tile + thread + half);
-                            k.st_shared(tile + thread, mine + other);
+                            k.st_shared(tile + thread, own + other);
                           });
                         }
                         k.if_(thread == 0u,

@@ -58,7 +58,7 @@ def version_key(text):
 class Need:
     def __init__(self, text):
         condition, _, requirement = text.strip().rpartition(":")
-        # `a|b+c` stands for two conditions: a+c, b+c.
+        # `a|b+c` holds for two conditions: a+c, b+c.
         self.conditions = [frozenset(choice) for choice in itertools.product(
             *(piece.split("|") for piece in condition.split("+")))] if condition else [frozenset()]
         self.never = requirement == "never"
@@ -156,7 +156,7 @@ class Operand:
         self.kind = next((k for k in "%#&!" if k in prefix), "")
         self.destination = not self.kind and not self.memory and self.name.startswith("d")
 
-    def stands(self, taken, row):
+    def holds(self, taken, row):
         """True or False where a field of the opcode decides whether it is there, else None."""
         if not self.with_field:
             return None if self.optional else True
@@ -254,7 +254,7 @@ def register_type(text):
 
 
 def fits(text, operand, wanted, table):
-    """Whether one plain operand may stand where `operand` with type `wanted` is expected."""
+    """Whether one plain operand is allowed where `operand` with type `wanted` is expected."""
     if text == "_":
         return operand.sink
     declared = register_type(text)
@@ -285,11 +285,11 @@ def fits(text, operand, wanted, table):
 def match_operands(row, taken, operands, table):
     at = 0
     for spec in row.operands:
-        stands = spec.stands(taken, row)
-        if stands is False:
+        holds = spec.holds(taken, row)
+        if holds is False:
             continue
         if at == len(operands) or operands[at][1] != spec.joined:
-            if stands is None:
+            if holds is None:
                 continue
             return False
         text = operands[at][0]
@@ -380,7 +380,7 @@ class Assembler:
             if "error" in result.stderr + result.stdout and 0 <= index < len(lines):
                 if "advisory" not in message and not message.startswith("Advisory"):
                     errors.setdefault(index, message)
-        # A signal, or an error that is no line's: the lines behind it were not looked at.
+        # A signal, or an error that is no line's: the lines after it were not looked at.
         crashed = result.returncode < 0 or (whole and result.returncode != 0)
         return errors, crashed and not errors
 
@@ -401,8 +401,8 @@ def example(row, taken, table, number):
     text = row.mnemonic + "".join("." + w for w in taken if w)
     out = ""
     for position, spec in enumerate(row.operands):
-        stands = spec.stands(taken, row)
-        if stands is False or (stands is None and number % 2):
+        holds = spec.holds(taken, row)
+        if holds is False or (holds is None and number % 2):
             continue
         wanted = spec.type_of(taken, row, table)
 

@@ -102,7 +102,7 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
     AffineForm alone = constant_form(0, form.bits);
     if (at < 3 && step < kMaxSteps) {
       const std::uint32_t phi = term.symbols[at];
-      const AffineForm& stands_for = forms_[expansions_[phi]];
+      const AffineForm& expansion = forms_[expansions_[phi]];
       AffineForm others = constant_form(0, form.bits);
       AffineTerm rest = term;
       rest.symbols[at] = kNone;
@@ -111,7 +111,7 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
         others.constant = rest.coefficient;
       else
         others.terms.push_back(rest);
-      if (const auto grown = product(resized(stands_for, form.bits), others)) {
+      if (const auto grown = product(resized(expansion, form.bits), others)) {
         result.constant = sum(result, constant_form(grown->constant, form.bits)).constant;
         assume(result, *grown);
         if (form.bits > symbols_[phi].bits && expansion_assumes_[phi] != kNone)

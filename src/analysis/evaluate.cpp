@@ -117,7 +117,7 @@ class Evaluation {
         if (same(0, 1)) return copy(0);
         return has(2) ? copy((at(2) >> 31 & 1) == 0 ? 0 : 1) : Outcome{};
       case Op::cvt_int:
-        // Widths of registers may differ from those of the types: whoever copies must look.
+        // Widths of registers may differ from those of the types: a caller that copies must look.
         return bits(s_.type(1)) == width_ ? copy(0) : Outcome{};
       default:
         break;

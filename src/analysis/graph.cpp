@@ -50,10 +50,10 @@ Graph::Graph(std::uint32_t nodes, std::span<const Edge> edges)
 }
 
 Graph Graph::reversed() const {
-  Graph turned = *this;
-  turned.first_successor_.swap(turned.first_predecessor_);
-  turned.successors_.swap(turned.predecessors_);
-  return turned;
+  Graph result = *this;
+  result.first_successor_.swap(result.first_predecessor_);
+  result.successors_.swap(result.predecessors_);
+  return result;
 }
 
 // long because the three steps of semi-NCA share their arrays

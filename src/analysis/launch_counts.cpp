@@ -39,18 +39,18 @@ class Launch {
     for (block_[2] = 0; block_[2] < shape_.grid[2]; ++block_[2]) {
       for (block_[1] = 0; block_[1] < shape_.grid[1]; ++block_[1]) {
         for (block_[0] = 0; block_[0] < shape_.grid[0]; ++block_[0]) {
-          for (std::uint64_t first = 0; first < threads && made_.reason.empty(); first += 32)
+          for (std::uint64_t first = 0; first < threads && result_.reason.empty(); first += 32)
             run_warp(first,
                      static_cast<std::uint32_t>(std::min<std::uint64_t>(32, threads - first)));
         }
       }
     }
-    made_.complete = made_.reason.empty();
-    for (AccessCounts& counts : made_.accesses) {
-      if (!made_.complete) counts.reason = made_.reason;
+    result_.complete = result_.reason.empty();
+    for (AccessCounts& counts : result_.accesses) {
+      if (!result_.complete) counts.reason = result_.reason;
       counts.exact = counts.reason.empty();
     }
-    return std::move(made_);
+    return std::move(result_);
   }
 
  private:
@@ -70,7 +70,7 @@ class Launch {
   };
   struct Lane {
     bool present = false;
-    std::uint32_t at = 0;  // the block that it comes to next, or the exit
+    std::uint32_t at = 0;  // the block that it reaches next, or the exit
     std::array<std::uint32_t, 3> thread{};
     std::vector<std::int64_t> iterations;             // of each loop
     std::vector<std::optional<std::int64_t>> phis;    // of each tracked phi: its value
@@ -78,7 +78,7 @@ class Launch {
   };
 
   void fail(std::string reason) {
-    if (made_.reason.empty()) made_.reason = std::move(reason);
+    if (result_.reason.empty()) result_.reason = std::move(reason);
   }
 
   void add(const MemoryAccess& access) {
@@ -87,10 +87,10 @@ class Launch {
     const bool bulk = access.copy == CopyKind::Bulk;
     counts.reason =
         (access.bytes == 0 && !bulk) || access.space == Space::Generic ? access.reason : "";
-    made_.accesses.push_back(counts);
+    result_.accesses.push_back(counts);
     if (!counts.reason.empty()) return;
     Access one{access.address, affine_.guard(access.statement), {}, {}, access.space,
-               access.bytes,   made_.accesses.size() - 1};
+               access.bytes,   result_.accesses.size() - 1};
     if (bulk || access.shortened) {
       one.copy = copy_of(function_, function_.body[access.statement]);
       one.size = bulk ? affine_.of(access.statement, *one.copy->size)
@@ -235,7 +235,7 @@ class Launch {
       lane.phis.resize(tracked_.size());
       lane.rests.resize(tracked_.size());
     }
-    while (made_.reason.empty()) {
+    while (result_.reason.empty()) {
       std::uint32_t next = cfg_.exit();
       for (const Lane& lane : lanes_) {
         if (lane.present && lane.at != cfg_.exit() &&
@@ -349,7 +349,7 @@ class Launch {
   // -----------------------------------------------------------------------------------
 
   void request(const Access& access, std::uint32_t mask) {
-    AccessCounts& counts = made_.accesses[access.counts];
+    AccessCounts& counts = result_.accesses[access.counts];
     if (!counts.reason.empty()) return;
     std::map<std::uint32_t, std::vector<LaneAddress>> groups;  // by how many bytes lanes ask for
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
@@ -416,7 +416,7 @@ class Launch {
   const Function& function_;
   const LaunchShape& shape_;
   std::uint64_t steps_left_;
-  LaunchCounts made_;
+  LaunchCounts result_;
   std::map<std::uint32_t, std::vector<Access>> accesses_;        // of each block
   std::map<std::uint32_t, std::vector<std::uint32_t>> phis_of_;  // of each block: tracked ones
   std::vector<std::uint32_t> tracked_;                           // versions

@@ -157,7 +157,7 @@ class Items {
 };
 
 // Havlak's nesting in Ramalingam's form. Headers are visited from the innermost outwards. An edge
-// takes part from the moment both its ends lie below the current header, so each is visited once.
+// takes part from the moment both its ends are below the current header, so each is visited once.
 // Inner loops come first in the result.
 std::vector<Loop> nested_loops(const Walk& walk, std::vector<std::uint32_t>& innermost,
                                Scratch& scratch) {

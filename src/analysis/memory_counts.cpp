@@ -25,7 +25,7 @@ RequestFigures in_sectors(std::vector<std::uint64_t>& touched) {
   return result;
 }
 
-// The most words that lie in one bank.
+// The most words that are in one bank.
 std::uint64_t fullest_bank(std::vector<std::uint64_t>& words) {
   words.resize(distinct(words));
   std::array<std::uint64_t, 32> banks{};

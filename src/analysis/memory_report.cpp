@@ -21,7 +21,7 @@ using Kind = AffineSymbol::Kind;
 namespace {
 
 // Whether lanes are served one after another, not by sectors.
-bool takes_turns(Space space) { return space == Space::Shared || space == Space::Const; }
+bool uses_wavefronts(Space space) { return space == Space::Shared || space == Space::Const; }
 
 double waste(const Spread& taken, std::uint64_t needed) {
   return needed == 0 ? 1 : static_cast<double>(taken.min) / static_cast<double>(needed);
@@ -454,11 +454,11 @@ class Reporter {
       distinct += figures.distinct_bytes;
       phases += figures.phases;
     }
-    const bool in_turns = takes_turns(access.space);
+    const bool by_wavefront = uses_wavefronts(access.space);
     const std::uint64_t ideal_sectors = (distinct + 31) / 32;
-    const Spread& taken = in_turns ? wavefronts : sectors;
+    const Spread& taken = by_wavefront ? wavefronts : sectors;
     widen(access.any_warp, taken, first);
-    if (!first && waste(taken, in_turns ? phases : ideal_sectors) <= access.factor()) return;
+    if (!first && waste(taken, by_wavefront ? phases : ideal_sectors) <= access.factor()) return;
     access.sectors = sectors;
     access.wavefronts = wavefronts;
     access.ideal_sectors = ideal_sectors;
@@ -561,7 +561,8 @@ MemoryReport memory_report(const Module& module, const Function& function,
 }
 
 double MemoryAccess::factor() const noexcept {
-  return takes_turns(space) ? waste(wavefronts, ideal_wavefronts) : waste(sectors, ideal_sectors);
+  return uses_wavefronts(space) ? waste(wavefronts, ideal_wavefronts)
+                                : waste(sectors, ideal_sectors);
 }
 
 }  // namespace ptxgen::inline v0::analysis

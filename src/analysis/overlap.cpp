@@ -206,7 +206,7 @@ class Question {
     return bits_ < 64 && two > (std::uint64_t{1} << bits_) ? std::uint64_t{1} << bits_ : two;
   }
 
-  bool meets(const Side::Thread& s, const Side::Thread& t) {
+  bool can_coincide(const Side::Thread& s, const Side::Thread& t) {
     const std::uint64_t step = modulus(step_between(s, t));
     const std::int64_t apart = signed_bits(s.own - t.own, bits_);
     if (step == 0) return apart > -std::int64_t{sizes_[0]} && apart < std::int64_t{sizes_[1]};
@@ -219,7 +219,7 @@ class Question {
     OverlapAnswer found{Overlap::Never, {}, {}};
     for (const Side::Thread& s : x.threads) {
       for (const Side::Thread& t : y.threads) {
-        if (s.tid == t.tid || !meets(s, t)) continue;
+        if (s.tid == t.tid || !can_coincide(s, t)) continue;
         const bool exact = step_between(s, t) == 0;
         if (found.kind == Overlap::Never || exact) found = {Overlap::Possible, s.tid, t.tid};
         if (exact) {
@@ -243,7 +243,7 @@ class Question {
     const std::uint64_t step = modulus(full);
     exact_found_ = full == 0;
     const std::uint64_t sizes = std::uint64_t{sizes_[0]} + sizes_[1] - 1;
-    // Where the unknown parts lie between known bounds the addresses may be too far apart.
+    // Where the unknown parts are between known bounds the addresses may be too far apart.
     constexpr std::int64_t kWidest = 1 << 24;
     const AffineRange unknown = affine_.range(x.free, question_.block) +
                                 affine_.range(y.free, question_.block) * exactly(-1);

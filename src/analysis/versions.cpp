@@ -19,7 +19,7 @@ constexpr std::size_t kLiveBudget = 32;
 }  // namespace
 
 // Registers are done one by one. Where a register is live follows from a walk backwards from its
-// reads; phis stand at the iterated dominance frontier of its writes, as far as it is live there,
+// reads; phis are at the iterated dominance frontier of its writes, as far as it is live there,
 // found as Sreedhar and Gao do: from the deepest write upwards, each block looked at once.
 class VersionsBuilder {
  public:
@@ -491,7 +491,7 @@ std::uint32_t Versions::at_start(std::uint32_t block, std::uint32_t reg) const n
   const auto [begin, end] = of(reg);
   if (begin == end || !tree_.reachable(block)) return kNone;
   if (one_block_[reg] != 0) {
-    if (versions_[begin].kind == Version::Kind::Entry) return begin;  // nobody writes it
+    if (versions_[begin].kind == Version::Kind::Entry) return begin;  // nothing writes it
     return tree_.strictly_dominates(versions_[begin].block, block) ? end - 1 : kNone;
   }
   const auto live = slice(live_, first_live_, reg);

@@ -418,7 +418,7 @@ void Control::insert(std::string_view text, std::initializer_list<Operand> outpu
                      std::initializer_list<Operand> inputs, bool unknown, Site site) {
   check_open(site);
   if (guard_.present()) {
-    fail("bad-operand", "raw PTX cannot stand in guarded(): write the guard into the text", site);
+    fail("bad-operand", "raw PTX is not allowed in guarded(): write the guard into the text", site);
   }
   Transaction transaction(*this);
   const RawOperands operands = raw_operands(outputs, inputs, site);

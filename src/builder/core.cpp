@@ -575,7 +575,7 @@ ptx::LabelId Core::named_label(const Name& name) {
 void Core::place_label(ptx::LabelId label, SourceLocation site) {
   check_open(site);
   if (guard_.present()) {
-    fail("bad-operand", "a label cannot stand in guarded(): use if_ for control flow", site);
+    fail("bad-operand", "a label is not allowed in guarded(): use if_ for control flow", site);
   }
   ptx::Label& row = function().labels[label.value];
   if (row.defined) {
@@ -600,7 +600,7 @@ void Core::branch_to(ptx::LabelId label, const Argument& predicate, bool negated
                      SourceLocation site) {
   check_open(site);
   if (guard_.present()) {
-    fail("bad-operand", "a branch cannot stand in guarded(): use if_ for control flow", site);
+    fail("bad-operand", "a branch is not allowed in guarded(): use if_ for control flow", site);
   }
   const ptx::Operand p = use(predicate);
   Transaction transaction(*this);

@@ -80,7 +80,7 @@ void KernelBuilder::declare(const Name& name, ptx::Type type, bool pointer, ptx:
   const auto index = static_cast<std::uint32_t>(f.parameters.size());
   module_.symbols.push_back({variable.name, ptx::SymbolKind::Parameter, 0, index});
   f.parameters.push_back(std::move(variable));
-  // Rolled-back declarations leave rows behind; the function's list is what counts.
+  // Rows of rolled-back declarations remain; the function's list is what counts.
   parameters_.resize(index);
   parameters_.push_back(std::move(row));
 }
@@ -199,21 +199,21 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
     name = numbered;
   }
   check_new_name(name, "array", site);
-  const std::uint64_t most =
+  const std::uint64_t max =
       space == ptx::Space::Shared ? target_->shared_per_block : std::uint64_t{512} << 10;
   std::uint64_t before = 0;
   for (const ptx::Variable& v : function().variables) {
     if (v.space == space) before += ptx::size_in_bytes(v);
   }
-  if (count == 0 || count > most / bytes || before + count * bytes > most) {
+  if (count == 0 || count > max / bytes || before + count * bytes > max) {
     fail("too-large",
          "array '" + std::string(name) + "' of " + count_text(count, "element") + " of " +
              count_text(bytes, "byte") +
              (before != 0 ? ", beside " + count_text(before, "byte") : "") + ": " +
              (space == ptx::Space::Shared
-                  ? "a block of " + module_.target + " has 1 to " + count_text(most, "byte") +
+                  ? "a block of " + module_.target + " has 1 to " + count_text(max, "byte") +
                         " of static shared memory; more is dynamic_shared()"
-                  : "a thread has 1 to " + count_text(most, "byte") + " of local memory"),
+                  : "a thread has 1 to " + count_text(max, "byte") + " of local memory"),
          site);
   }
   check_alignment(alignment, bytes, site);

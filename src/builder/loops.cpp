@@ -116,7 +116,7 @@ void KernelBuilder::check_loop(const ForLoop& loop) {
   if (!is_literal(loop.step)) return;
   const bool above_signed = loop.bits == 64 && !loop.is_signed && loop.constant_step != 0;
   if (loop.step.operand.offset() <= 0 && !above_signed) {
-    fail("bad-operand", "the step of a loop is positive: count up and compute what goes down",
+    fail("bad-operand", "the step of a loop is positive: count up and compute the falling value",
          loop.site);
   }
   if (loop.constant_step > largest(loop) / loop.factor) {
@@ -286,7 +286,7 @@ bool KernelBuilder::for_next(ForLoop& loop) {
     return for_next(loop);
   }
   loop.body_scope = open_scope();
-  if (loop.wants_index) set_index(loop);
+  if (loop.needs_index) set_index(loop);
   return true;
 }
 

@@ -164,7 +164,7 @@ ptx::Register Memory::guarded_load(const Form& form, RegisterClass register_clas
   const ptx::Operand p = use(condition);
   Transaction transaction(*this);
   if (guard_.present()) {
-    fail("bad-operand", "a predicated load cannot stand in guarded(): guards do not nest", site);
+    fail("bad-operand", "a predicated load is not allowed in guarded(): guards do not nest", site);
   }
   if (p.kind != ptx::OperandKind::Register) {
     fail("bad-operand", "the condition of a load is a constant: decide it in C++", site);

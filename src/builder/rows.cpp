@@ -44,9 +44,9 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
     const ptx::Operand& operand = operands[i];
     const unsigned elements = ptx::operand_elements(candidate, spec);
     const bool vector = elements != 0;
-    const bool given = operand.kind == ptx::OperandKind::Vector;
-    if (operand.kind != ptx::OperandKind::Sink && vector != given) return false;
-    if (given && !spec.vector_from_slot && operand.index != elements) return false;
+    const bool is_vector = operand.kind == ptx::OperandKind::Vector;
+    if (operand.kind != ptx::OperandKind::Sink && vector != is_vector) return false;
+    if (is_vector && !spec.vector_from_slot && operand.index != elements) return false;
     if (specs != nullptr) (*specs)[i] = &spec;
   }
   return true;

@@ -128,10 +128,10 @@ ptxgen_status ptxgen_device_open(const char* name, const ptxgen_device_options* 
                                  ptxgen_device** device) noexcept {
   return guarded(nullptr, [&] {
     ptxgen_device*& result = need_result(device, "device");
-    const ptxgen_device_options given = read_struct(options, "options");
-    const Settings settings = settings_from(given);
+    const ptxgen_device_options input = read_struct(options, "options");
+    const Settings settings = settings_from(input);
     result = new ptxgen_device(std::make_shared<Runtime>(name == nullptr ? "" : name, settings,
-                                                         launcher_options(given, settings)));
+                                                         launcher_options(input, settings)));
   });
 }
 

@@ -82,16 +82,16 @@ struct Launch {
 };
 
 Launch read_geometry(const ptxgen_geometry* from) {
-  const ptxgen_geometry given = read_struct(&need_place(from, "geometry"), "geometry");
+  const ptxgen_geometry input = read_struct(&need_place(from, "geometry"), "geometry");
   const auto size = [](const std::uint32_t(&numbers)[3]) {
     const auto one = [](std::uint32_t number) { return number == 0 ? 1 : number; };
     return Dim3{one(numbers[0]), one(numbers[1]), one(numbers[2])};
   };
   Launch launch;
-  launch.geometry = {size(given.grid), size(given.block), given.dynamic_shared_bytes};
-  launch.options.cluster = size(given.cluster);
-  launch.options.cooperative = given.cooperative != 0;
-  launch.options.programmatic = given.programmatic != 0;
+  launch.geometry = {size(input.grid), size(input.block), input.dynamic_shared_bytes};
+  launch.options.cluster = size(input.cluster);
+  launch.options.cooperative = input.cooperative != 0;
+  launch.options.programmatic = input.programmatic != 0;
   return launch;
 }
 
@@ -105,10 +105,10 @@ ptxgen_status ptxgen_module_load(ptxgen_device* device, const ptxgen_program* pr
     ptxgen_module*& result = need_result(module, "module");
     const SharedRuntime& runtime = need(device, "device").runtime;
     const ptxgen_program& of = need(program, "program");
-    auto made = std::make_unique<ptxgen_module>(
+    auto built = std::make_unique<ptxgen_module>(
         runtime, Module::load(runtime->context, of.module, runtime->options.module));
-    made->source = of.module;
-    result = made.release();
+    built->source = of.module;
+    result = built.release();
   });
 }
 
@@ -132,9 +132,9 @@ ptxgen_status ptxgen_module_function(const ptxgen_module* module, const char* na
     ptxgen_function*& result = need_result(function, "function");
     const ptxgen_module& of = need(module, "module");
     const std::string_view wanted = need_text(name, "name");
-    auto made = std::make_unique<ptxgen_function>(of.runtime, of.module.function(wanted));
-    if (of.source) made->signature = signature_of(*of.source, entry_of(*of.source, wanted));
-    result = made.release();
+    auto built = std::make_unique<ptxgen_function>(of.runtime, of.module.function(wanted));
+    if (of.source) built->signature = signature_of(*of.source, entry_of(*of.source, wanted));
+    result = built.release();
   });
 }
 
@@ -160,10 +160,10 @@ ptxgen_status ptxgen_function_load(ptxgen_device* device, const ptxgen_program* 
     const SharedRuntime& runtime = need(device, "device").runtime;
     const ptx::Module& source = need(program, "program").module;
     const ptx::Function& kernel = entry_of(source, entry == nullptr ? "" : entry);
-    auto made = std::make_unique<ptxgen_function>(
+    auto built = std::make_unique<ptxgen_function>(
         runtime, runtime->launcher.load(source, source.text(kernel.name)));
-    made->signature = signature_of(source, kernel);
-    result = made.release();
+    built->signature = signature_of(source, kernel);
+    result = built.release();
   });
 }
 
@@ -229,14 +229,14 @@ ptxgen_status ptxgen_function_launch(const ptxgen_function* function,
   return guarded(function, [&] {
     const ptxgen_function& of = need(function, "function");
     const Launch launch = read_geometry(geometry);
-    const auto given = need_array(arguments, count, "arguments");
+    const auto input = need_array(arguments, count, "arguments");
     const Stream& on = need(stream, "stream").stream();
     if (!of.signature) {
       throw UsageError{"no-signature", of.name +
                                            " was loaded from an image, whose parameters are "
                                            "unknown; use ptxgen_function_launch_packed"};
     }
-    const std::vector<std::byte> block = pack(of.name, *of.signature, given);
+    const std::vector<std::byte> block = pack(of.name, *of.signature, input);
     of.function.launch(on, launch.geometry, block, launch.options);
   });
 }
@@ -247,7 +247,7 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
   return guarded(function, [&] {
     const ptxgen_function& of = need(function, "function");
     const Launch launch = read_geometry(geometry);
-    const auto given = need_array(static_cast<const std::byte*>(block), bytes, "block");
+    const auto input = need_array(static_cast<const std::byte*>(block), bytes, "block");
     const Stream& on = need(stream, "stream").stream();
     if (of.signature && bytes != of.signature->size()) {
       refuse(of.name,
@@ -255,7 +255,7 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
                          count_text(of.signature->parameters.size(), "parameter"), of.name,
                          of.signature->size()));
     }
-    of.function.launch(on, launch.geometry, given, launch.options);
+    of.function.launch(on, launch.geometry, input, launch.options);
   });
 }
 

@@ -23,8 +23,8 @@ E enumerator(std::int32_t value, std::int32_t limit, const char* name) {
   return static_cast<E>(value);
 }
 
-GemvProblem problem_of(const ptxgen_gemv_problem* given) {
-  const ptxgen_gemv_problem from = read_struct(&need_place(given, "problem"), "problem");
+GemvProblem problem_of(const ptxgen_gemv_problem* input) {
+  const ptxgen_gemv_problem from = read_struct(&need_place(input, "problem"), "problem");
   GemvProblem problem;
   problem.k = from.k;
   problem.n = from.n;
@@ -39,8 +39,8 @@ GemvProblem problem_of(const ptxgen_gemv_problem* given) {
   return problem;
 }
 
-GemvOperands operands_of(const ptxgen_gemv_operands* given, const GemvProblem& problem) {
-  const ptxgen_gemv_operands from = read_struct(&need_place(given, "operands"), "operands");
+GemvOperands operands_of(const ptxgen_gemv_operands* input, const GemvProblem& problem) {
+  const ptxgen_gemv_operands from = read_struct(&need_place(input, "operands"), "operands");
   const auto range = [](const ptxgen_span& span) { return DeviceRange{span.address, span.bytes}; };
   GemvOperands operands;
   operands.y = range(from.y);

@@ -122,9 +122,9 @@ ptxgen_status ptxgen_stream_create(ptxgen_device* device, int32_t kind, int32_t 
     if (kind != PTXGEN_STREAM_NON_BLOCKING && kind != PTXGEN_STREAM_BLOCKING) {
       throw UsageError{"out-of-range", format_text("kind is {}; use PTXGEN_STREAM_...", kind)};
     }
-    const Stream::Kind made =
+    const Stream::Kind built =
         kind == PTXGEN_STREAM_BLOCKING ? Stream::Kind::Blocking : Stream::Kind::NonBlocking;
-    result = new ptxgen_stream(share(runtime, Stream(runtime->context, made, priority)));
+    result = new ptxgen_stream(share(runtime, Stream(runtime->context, built, priority)));
   });
 }
 

@@ -169,7 +169,7 @@ struct ptxgen_image : ptxgen::capi::Handle {
   ptxgen::Assembly assembly;
   std::string tool;
 
-  explicit ptxgen_image(ptxgen::Assembly made);
+  explicit ptxgen_image(ptxgen::Assembly result);
 };
 
 struct ptxgen_findings : ptxgen::capi::Handle {

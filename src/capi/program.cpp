@@ -57,9 +57,9 @@ ptxgen_program::ptxgen_program(ptx::Module parsed)
   }
 }
 
-ptxgen_image::ptxgen_image(Assembly made)
+ptxgen_image::ptxgen_image(Assembly result)
     : Handle(kKind),
-      assembly(std::move(made)),
+      assembly(std::move(result)),
       tool(format_text("{} {}", ptxgen::to_string(assembly.tool), assembly.tool_version)) {}
 
 namespace {
@@ -159,9 +159,9 @@ ptxgen_status ptxgen_program_build(ptxgen_device* device, const char* target, co
     const ptx::Target& for_target = target_for(device, target);
     const KernelValues chosen = kernel_values(
         need_text(kernel, "kernel"), need_array(parameters, parameter_count, "parameters"));
-    auto made = std::make_unique<ptxgen_program>(chosen.kernel->build(chosen.values, for_target));
-    made->geometry = chosen.kernel->geometry(chosen.values, for_target);
-    result = made.release();
+    auto built = std::make_unique<ptxgen_program>(chosen.kernel->build(chosen.values, for_target));
+    built->geometry = chosen.kernel->geometry(chosen.values, for_target);
+    result = built.release();
   });
 }
 
@@ -193,9 +193,9 @@ ptxgen_status ptxgen_program_compile_cuda(ptxgen_device* device, const char* sou
       how.nvrtc.emplace_back(need_text(option, "options"));
     }
     CudaProgram compiled = compile_cuda(std::string_view(source, bytes), how);
-    auto made = std::make_unique<ptxgen_program>(std::move(compiled.module));
-    made->log = std::move(compiled.log);
-    result = made.release();
+    auto built = std::make_unique<ptxgen_program>(std::move(compiled.module));
+    built->log = std::move(compiled.log);
+    result = built.release();
   });
 }
 

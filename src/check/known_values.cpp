@@ -308,14 +308,14 @@ bool KnownValues::vote(const Instruction& statement, const Threads& threads, con
     for (std::uint32_t t = first; t < std::min(first + 32, count_); ++t) {
       if (!left[t]) live |= 1u << (t - first);
     }
-    Value made{0, (named & live) == there && same_mask ? mark : Mark::Unknown};
+    Value result{0, (named & live) == there && same_mask ? mark : Mark::Unknown};
     const Modifier mode = statement.get(Field::VoteMode);
-    if (mode == Modifier::ballot || statement.op == Op::vote_sync_ballot) made.bits = set;
-    if (mode == Modifier::all) made.bits = set == there;
-    if (mode == Modifier::any) made.bits = set != 0;
-    if (mode == Modifier::uni) made.bits = set == 0 || set == there;
+    if (mode == Modifier::ballot || statement.op == Op::vote_sync_ballot) result.bits = set;
+    if (mode == Modifier::all) result.bits = set == there;
+    if (mode == Modifier::any) result.bits = set != 0;
+    if (mode == Modifier::uni) result.bits = set == 0 || set == there;
     for (std::uint32_t t = first; t < std::min(first + 32, count_); ++t) {
-      if (threads[t]) write(operands[0].as_register(), t, made);
+      if (threads[t]) write(operands[0].as_register(), t, result);
     }
   }
   return true;

@@ -18,9 +18,9 @@ std::shared_ptr<analysis::Facts> ModuleFacts::of(const ptx::Function& function) 
     statements_ = function.body.size();
   }
   const analysis::UniformityOptions options{.block = options_.block};
-  auto made = std::make_shared<analysis::Facts>(module_, function, options);
-  facts_.emplace(&function, made);
-  return made;
+  auto result = std::make_shared<analysis::Facts>(module_, function, options);
+  facts_.emplace(&function, result);
+  return result;
 }
 
 const RaceCheck& ModuleFacts::races(const ptx::Function& entry) {

@@ -9,8 +9,8 @@
 namespace ptxgen::inline v0::driver {
 namespace {
 
-constexpr ObjectEffect made(Object object) { return {object, +1}; }
-constexpr ObjectEffect freed(Object object) { return {object, -1}; }
+constexpr ObjectEffect creates(Object object) { return {object, +1}; }
+constexpr ObjectEffect frees(Object object) { return {object, -1}; }
 constexpr ObjectEffect no_effect{};
 
 constexpr FunctionInfo kFunctions[] = {

@@ -32,7 +32,7 @@ Instruction Edits::make(ptx::Op op, std::span<const Modifier> modifiers,
       break;
     }
     if (result.modifiers[i] == Modifier::none && !row.slots[i].optional) {
-      if (admitted.size() != 1) throw std::logic_error("a pass left a word of an opcode open");
+      if (admitted.size() != 1) throw std::logic_error("a pass left a modifier open");
       result.modifiers[i] = admitted[0];
     }
   }

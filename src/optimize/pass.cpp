@@ -29,7 +29,7 @@ constexpr PassInfo kPasses[] = {
     {"loop_split", "a loop that tests its own index becomes two", loop_split},
     {"fold_constants", "instructions on constants become moves", fold_constants},
     {"copy_propagation", "reads of a copy read what was copied", copy_propagation},
-    {"dead_code", "what nobody reads or reaches goes", dead_code},
+    {"dead_code", "what nothing reads or reaches goes", dead_code},
     {"branch_simplify", "decided guards and branches go", branch_simplify},
     {"tokens", "barriers that order nothing more go", tokens},
 };

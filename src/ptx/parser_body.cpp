@@ -14,7 +14,7 @@ constexpr std::size_t kMaxTargets = std::numeric_limits<std::uint16_t>::max();
 
 }  // namespace
 
-// Behind the `{`, to the `}` that ends the function.
+// After the `{`, to the `}` that ends the function.
 void Parser::read_body() {
   scopes_.back().mark = cursor_.mark();
   for (;;) {
@@ -242,7 +242,7 @@ void Parser::read_variables(Linkage linkage) {
                           std::string(module_.text(body_->variables.back().name)) + "'");
 }
 
-// Behind `name:`.
+// After `name:`.
 void Parser::read_label_statement(std::string_view text) {
   const std::uint32_t name = names_.find_or_add(text);
   const std::uint32_t line = cursor_.line;

@@ -28,7 +28,7 @@ struct Constant {
   return is(c, kDigit) || c == '-' || c == '+' || c == '~' || c == '!' || c == '(' || c == '.';
 }
 
-/// Whether the predefined constant `WARP_SZ` stands at `at`.
+/// Whether the predefined constant `WARP_SZ` is at `at`.
 [[nodiscard]] inline bool starts_warp_size(const char* at) noexcept {
   return std::string_view(at, 7) == "WARP_SZ" && !is(at[7], kNamePart);
 }

@@ -16,7 +16,7 @@ constexpr std::size_t kLargestText = std::size_t{1} << 31;
 
 // Quoted lines are cut to this many characters around the place.
 constexpr std::ptrdiff_t kBefore = 80;
-constexpr std::ptrdiff_t kBehind = 40;
+constexpr std::ptrdiff_t kAfter = 40;
 
 bool printable(char c) { return c >= ' ' && c <= '~'; }
 
@@ -205,7 +205,7 @@ std::string Cursor::excerpt(const char* where, std::uint32_t number) const {
   }
   const bool cut = where - first > kBefore;
   const char* from = cut ? where - kBefore : first;
-  const char* to = last - where > kBehind ? where + kBehind : last;
+  const char* to = last - where > kAfter ? where + kAfter : last;
   row(label, (cut ? "..." : "") + readable({from, static_cast<std::size_t>(to - from)}) +
                  (to != last ? "..." : ""));
   row("", std::string(static_cast<std::size_t>(where - from) + (cut ? 3 : 0), ' ') + "^");

@@ -101,17 +101,17 @@ class Cursor {
   [[nodiscard]] std::string_view peek_keyword();
   void take_keyword(std::string_view keyword) { at += keyword.size() + 1; }
   bool accept_keyword(std::string_view keyword);
-  /// What stands between quotes, escapes untouched.
+  /// What is between quotes, escapes untouched.
   std::string_view string();
 
   /// The text from `from` to the next `;`, which is passed over: comments dropped, white space as
   /// one space. `what` is what the `;` ends.
   std::string raw_statement(Mark from, std::string_view what);
 
-  /// Throws: expected `what`, found what stands at `at`.
+  /// Throws: expected `what`, found what is at `at`.
   [[noreturn]] void fail_expected(std::string_view what);
   [[noreturn]] void fail(const char* where, std::string message) const;
-  /// What stands at a place, for messages: `'add'`, `end of text`.
+  /// What is at a place, for messages: `'add'`, `end of text`.
   [[nodiscard]] std::string describe(const char* where) const;
 
   /// For errors: the function being read.

@@ -8,7 +8,7 @@ namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-// Opcodes with the bytes behind them that the opcode table reads.
+// Opcodes with the bytes after them that the opcode table reads.
 struct Conversion {
   Type type;
   char text[24];
@@ -40,7 +40,7 @@ const Conversion* conversion_of(Type type) {
   return found == std::end(kToIndex) ? nullptr : found;
 }
 
-// ptxas 13.0 takes the address of an element with these; elsewhere it wants a register.
+// ptxas 13.0 takes the address of an element with these; elsewhere it expects a register.
 bool takes_address(const Opcode& opcode) {
   const std::string_view text(opcode.text, opcode.length);
   return text.starts_with("mov.") || text.starts_with("cvta.");
@@ -48,7 +48,7 @@ bool takes_address(const Opcode& opcode) {
 
 constexpr std::string_view kStem = "%element";
 
-// The longest run of '_' behind the stem in the text.
+// The longest run of '_' after the stem in the text.
 std::size_t longest_tail(std::string_view text) {
   std::size_t longest = 0;
   for (std::size_t at = text.find(kStem); at != std::string_view::npos; at = text.find(kStem, at)) {
@@ -61,7 +61,7 @@ std::size_t longest_tail(std::string_view text) {
 
 }  // namespace
 
-// `[index]` behind the name of an array: a constant, or a register to which a constant may be
+// `[index]` after the name of an array: a constant, or a register to which a constant may be
 // added. As ptxas 13.0 compiles it, the index counts elements of the type, whatever the other
 // dimensions and the vector are. False if the name is that of no array.
 bool Parser::read_index(Operand& out) {
@@ -87,7 +87,7 @@ bool Parser::read_index(Operand& out) {
       cursor_.fail(place, "expected an integer as index, found " + cursor_.describe(place));
     constant = index.bits;
   }
-  cursor_.expect(']', "behind the index");
+  cursor_.expect(']', "after the index");
   indexed_ = true;
   if (varies) {
     add_element_address(out, *array, varying, constant);

@@ -311,7 +311,7 @@ void Parser::declare_function(std::uint32_t name, std::uint32_t index) {
   }
 }
 
-// Behind `(`, to `)`.
+// After `(`, to `)`.
 void Parser::read_parameters(std::vector<Variable>& list, SymbolKind kind) {
   if (cursor_.accept(')')) return;
   do {

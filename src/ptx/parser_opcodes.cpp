@@ -185,10 +185,12 @@ class Fit {
     if (wanted == Type::none) return true;
     if ((wanted == Type::pred) != (type == Type::pred)) return false;
     if (spec.relaxed ? bits(type) < bits(wanted) : bits(type) != bits(wanted)) return false;
-    const auto whole = [](TypeKind k) { return k == TypeKind::Signed || k == TypeKind::Unsigned; };
+    const auto integer = [](TypeKind k) {
+      return k == TypeKind::Signed || k == TypeKind::Unsigned;
+    };
     const TypeKind a = kind(wanted);
     const TypeKind b = kind(type);
-    return !((whole(a) && b == TypeKind::Float) || (a == TypeKind::Float && whole(b)));
+    return !((integer(a) && b == TypeKind::Float) || (a == TypeKind::Float && integer(b)));
   }
 
   Type expected(const OperandSpec& spec) const { return operand_type(candidate_->prototype, spec); }

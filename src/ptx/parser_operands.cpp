@@ -50,7 +50,7 @@ std::uint64_t number_of(const char* digits, const char* end) {
 
 }  // namespace
 
-// The cursor is after the first word of the opcode, which begins at `start`.
+// The cursor is after the opcode's mnemonic, which begins at `start`.
 void Parser::read_instruction(const char* start) {
   const Cursor::Mark begin{start, cursor_.line};
   const std::string_view text = read_opcode(start);
@@ -417,7 +417,7 @@ bool Parser::read_memory(Operand& out) {
   return true;
 }
 
-// Behind `{` or `(`, to `close`. The elements go to the function's pool.
+// After `{` or `(`, to `close`. The elements go to the function's pool.
 bool Parser::read_vector(Operand& out, char close) {
   out.kind = close == ')' ? OperandKind::List : OperandKind::Vector;
   indexing_ = nullptr;

@@ -43,7 +43,7 @@ class Parser {
     std::uint32_t operand;  // in Function::operands
     std::uint32_t name;
     std::uint32_t scope;
-    bool table;  // a variable may stand here too
+    bool table;  // a variable may be here too
   };
 
   struct Unbind {
@@ -59,7 +59,7 @@ class Parser {
     std::uint32_t range;
   };
 
-  // parser_module.cpp: what stands at module level.
+  // parser_module.cpp: what is at module level.
   void read_version();
   void read_target();
   void read_address_size();

@@ -245,7 +245,7 @@ void Parser::check_initial_count(const Variable& variable, const char* place) {
   }
 }
 
-// Behind `.reg`: `[.v4] .type name, name<count>, ...;`
+// After `.reg`: `[.v4] .type name, name<count>, ...;`
 void Parser::read_registers() {
   RegisterDecl decl;
   decl.line = built_ ? 0 : cursor_.line;

@@ -23,7 +23,7 @@ class ModifierSet {
     for (const Modifier modifier : modifiers_) filter_ |= modifier_filter(modifier);
   }
 
-  bool meet(const Need& need) const {
+  bool satisfy(const Need& need) const {
     if ((need.filter & ~filter_) != 0) return false;
     const auto modifiers = condition(need);
     return std::all_of(modifiers.begin(), modifiers.end(), [&](Modifier modifier) {
@@ -131,7 +131,7 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
 const Need* illegal_combination(const Instruction& instruction) noexcept {
   const ModifierSet modifiers(instruction);
   for (const Need& need : needs(info(instruction.op))) {
-    if (need.requirement.never() && modifiers.meet(need)) return &need;
+    if (need.requirement.never() && modifiers.satisfy(need)) return &need;
   }
   return nullptr;
 }
@@ -149,7 +149,7 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i + 1;
     // Modifiers that never go together are a matter of the operand check.
-    if (modifiers.meet(all[i]) && !all[i].requirement.never()) {
+    if (modifiers.satisfy(all[i]) && !all[i].requirement.never()) {
       // Consecutive needs with one condition are alternatives.
       while (end < all.size() && same_condition(all[i], all[end])) ++end;
       Requirement alternatives[8];

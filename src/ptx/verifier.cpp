@@ -498,7 +498,7 @@ class Verifier {
     return text.substr(0, text.find_first_of(" \t\n{[;"));
   }
 
-  // `in_register`: only a register can stand there, so that is what an unknown name was meant to
+  // `in_register`: only a register can be there, so that is what an unknown name was meant to
   // be.
   bool operand_names(const Function& f, const Instruction& s, const Operand& o, bool in_register) {
     switch (o.kind) {
@@ -568,13 +568,13 @@ class Verifier {
   const Module& module_;
   const VerifyOptions& options_;
   const std::vector<bool>* bodies_;  // which functions are looked at, or all
-  const Module* before_;             // the module when nothing stood against these, or nullptr
+  const Module* before_;  // the module when nothing was found wrong with these, or nullptr
   TargetName target_;
   const Function* function_ = nullptr;
-  // Instructions of the function that nothing stood against; by opcode, as many as fit.
+  // Instructions of the function that nothing was found wrong with; by opcode, as many as fit.
   static constexpr std::size_t kOpcodesKept = 128;
   std::array<const Instruction*, kOpcodesKept> fine_{};
-  std::vector<bool> placed_;  // labels of the function that stand somewhere
+  std::vector<bool> placed_;  // labels of the function that are placed
   std::vector<Finding> findings_;
 };
 

@@ -39,7 +39,7 @@ T number(std::span<const std::byte> from, std::size_t offset) {
 }
 
 std::string_view text_at(std::span<const std::byte> table, std::uint32_t offset) {
-  if (offset >= table.size()) fail("a section name lies outside the name table");
+  if (offset >= table.size()) fail("a section name is outside the name table");
   const auto rest = table.subspan(offset);
   const char* begin = reinterpret_cast<const char*>(rest.data());
   const void* end = std::memchr(begin, 0, rest.size());

@@ -15,7 +15,7 @@ struct FileInfo {
   std::string name;      ///< without the folder; filled by `list` only
   bool regular = false;  ///< neither a folder nor a pipe nor a device
   std::uint64_t bytes = 0;
-  std::int64_t modified_s = 0;  ///< seconds of the wall clock; may lie in the future
+  std::int64_t modified_s = 0;  ///< seconds of the wall clock; may be in the future
 };
 
 /// The few calls to the operating system that a cache of files makes. Every call returns 0 or an

@@ -73,9 +73,9 @@ class HeaderReader {
     if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) malformed();
     const std::size_t end = text_.find(text_[at_], at_ + 1);
     if (end == std::string_view::npos) malformed();
-    const std::string made(text_.substr(at_ + 1, end - at_ - 1));
+    const std::string result(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
-    return made;
+    return result;
   }
   bool boolean() {
     skip_space();

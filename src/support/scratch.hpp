@@ -15,7 +15,7 @@ struct FirstBytes {
 
 /// Gives everything back at once, when it goes. An analysis of a small function takes dozens of
 /// short tables, and asking the heap for each would cost more than to fill it; here the first few
-/// kilobytes lie on the stack. Tables that grow abandon their old storage: reserve them.
+/// kilobytes are on the stack. Tables that grow abandon their old storage: reserve them.
 class Scratch : private detail::FirstBytes, public std::pmr::monotonic_buffer_resource {
  public:
   Scratch() : monotonic_buffer_resource(first, sizeof first) {}

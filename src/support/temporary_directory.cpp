@@ -55,7 +55,7 @@ TemporaryDirectory::TemporaryDirectory(const std::string& parent)
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;  // a destructor has nobody to tell
+  std::error_code ignored;  // a destructor cannot report it
   std::filesystem::remove_all(path_, ignored);
 }
 

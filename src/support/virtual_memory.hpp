@@ -50,7 +50,7 @@ class VirtualMemory {
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return bytes_; }
 
-  /// Makes bytes zero again and gives whole pages back. Must lie inside.
+  /// Makes bytes zero again and gives whole pages back. Must be inside.
   void reset(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// Bytes of the pages within a range that have memory after them; where the system does not
   /// tell, all of them.

@@ -179,7 +179,7 @@ TEST_CASE("affine: a register that a loop advances") {
         "4*i\n");
 }
 
-TEST_CASE("affine: where paths meet, what all bring along stays in words") {
+TEST_CASE("affine: where paths join, what all bring along stays in words") {
   const std::string paths =
       "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;"
       "@%p1 bra L; add.u64 %rd2, %rd2, 128;\n"

@@ -94,7 +94,7 @@ TEST_CASE("a branch to nowhere leads to the exit") {
 }
 
 TEST_CASE("lanes that stay in a loop run before those that left it") {
-  // As a compiler rotates and sinks it: the exit stands before the body.
+  // As a compiler rotates and sinks it: the exit is before the body.
   const Module module = kernel(R"(
 LOOP:
   @%p1 bra BODY;

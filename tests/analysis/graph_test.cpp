@@ -115,8 +115,8 @@ TEST_CASE("a graph keeps the order of edges and drops parallel ones") {
   const Graph g = graph(3, {{0, 2}, {0, 1}, {0, 2}, {1, 2}, {2, 2}});
   CHECK(Order(g.successors(0).begin(), g.successors(0).end()) == Order{2, 1});
   CHECK(Order(g.predecessors(2).begin(), g.predecessors(2).end()) == Order{0, 1, 2});
-  const Graph turned = g.reversed();
-  CHECK(Order(turned.successors(2).begin(), turned.successors(2).end()) == Order{0, 1, 2});
+  const Graph backward = g.reversed();
+  CHECK(Order(backward.successors(2).begin(), backward.successors(2).end()) == Order{0, 1, 2});
   CHECK(Graph().size() == 0);
 }
 
@@ -133,13 +133,13 @@ TEST_CASE("both sides of a diamond come before where they meet") {
 }
 
 TEST_CASE("a loop comes before what follows it, however its test is written") {
-  // The exit is the first successor, and stands before the body.
+  // The exit is the first successor, and is before the body.
   const Graph g = graph(5, {{0, 1}, {1, 2}, {1, 3}, {3, 4}, {4, 1}});
   CHECK(order_of(g) == Order{0, 1, 3, 4, 2});
   CHECK(to_text(LoopForest(g, 0)) == "loop at 1: 1 3 4\n");
 }
 
-TEST_CASE("a loop with break and continue stands together") {
+TEST_CASE("a loop with break and continue is contiguous") {
   // 1 header, 2 continue to 1, 3 break through 5 (which is no part of the loop), 4 latch.
   const Graph g =
       graph(8, {{0, 1}, {1, 2}, {1, 6}, {2, 1}, {2, 3}, {3, 5}, {3, 4}, {4, 1}, {5, 6}, {6, 7}});
@@ -192,8 +192,8 @@ TEST_CASE("nodes that nothing leads to come last and do not disturb") {
 TEST_CASE("endless loops leave after their last node") {
   // 1 <-> 2 for ever, 0 -> 3 -> exit 4.
   const Graph g = graph(5, {{0, 1}, {0, 3}, {1, 2}, {2, 1}, {3, 4}});
-  const Graph turned = reversed_with_exits(g, LoopForest(g, 0), 4);
-  const DominatorTree tree(turned, 4);
+  const Graph backward = reversed_with_exits(g, LoopForest(g, 0), 4);
+  const DominatorTree tree(backward, 4);
   CHECK(tree.dominates(2, 1));
   CHECK(tree.immediate(0) == 4);
   CHECK(tree.immediate(2) == 4);

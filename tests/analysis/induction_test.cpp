@@ -72,7 +72,7 @@ END:
        "  test at block 1, top: goes on while %r5 < %r1, unsigned\n");
 }
 
-TEST_CASE("the bound may stand on the left, and be kept in a register that is copied") {
+TEST_CASE("the bound may be on the left, and be kept in a register that is copied") {
   CHECK(text_of(R"(
   ld.param.u32 %r1, [n];
   mov.u32 %r2, 7;
@@ -254,22 +254,22 @@ std::string unless(const std::string& comparison) {
 
 }  // namespace
 
-TEST_CASE("a step that is not known wraps unless the bound leaves room for it") {
+TEST_CASE("a step that is not known wraps unless the bound leaves space for it") {
   // %r5 = start + (length - min(length, step)), from %r9 to %r1 by %r7.
-  const auto room = [](const std::string& length, const std::string& min, const std::string& guard,
-                       const std::string& loop) {
+  const auto space = [](const std::string& length, const std::string& min, const std::string& guard,
+                        const std::string& loop) {
     return wraps("  mov.u32 %r7, %ntid.x;\n" + guard + "  mov.u32 %r2, %r9;\n  sub.s32 %r3, " +
                  length + ";\n  min.u32 %r4, " + min +
                  ", %r7;\n  sub.s32 %r4, %r3, %r4;\n  add.s32 %r5, %r9, %r4;\n" + loop);
   };
   const std::string length = "%r1, %r9", guard = unless("gt.u32 %p2, %r9, %r1");
   const std::string loop = before("lt.u32", "%r7");
-  CHECK_FALSE(room(length, "%r3", guard, loop));
-  CHECK(room(length, "%r3", guard, after("lt.u32", "%r7")));
-  CHECK(room(length, "%r3", guard, before("le.u32", "%r7")));
-  CHECK(room(length, "%r8", guard, loop));
-  CHECK(room(length, "%r3", "", loop));
-  CHECK(room("%r1, %r8", "%r3", guard, loop));
+  CHECK_FALSE(space(length, "%r3", guard, loop));
+  CHECK(space(length, "%r3", guard, after("lt.u32", "%r7")));
+  CHECK(space(length, "%r3", guard, before("le.u32", "%r7")));
+  CHECK(space(length, "%r8", guard, loop));
+  CHECK(space(length, "%r3", "", loop));
+  CHECK(space("%r1, %r8", "%r3", guard, loop));
   CHECK(wraps("  mov.u32 %r7, %ntid.x;\n  mov.u32 %r2, 0;\n  mov.u32 %r5, %r1;\n" + loop));
 }
 

@@ -16,7 +16,7 @@ using ptxgen::test::Dice;
 namespace {
 
 struct Access {
-  bool read = false, written = false, whole = false;
+  bool read = false, written = false, entire = false;
 };
 Access access(const Function& function, std::uint32_t statement, Register reg) {
   Access found;
@@ -25,7 +25,7 @@ Access access(const Function& function, std::uint32_t statement, Register reg) {
     if (!(a.reg == reg)) return;
     found.read |= !a.write;
     found.written |= a.write;
-    found.whole |= a.write && a.component == 0 && !s.guard.present();
+    found.entire |= a.write && a.component == 0 && !s.guard.present();
   });
   return found;
 }
@@ -49,7 +49,7 @@ bool live(const Function& function, const Cfg& cfg, Register reg, std::uint32_t 
     for (std::uint32_t i = from.statement; i < cfg.blocks()[from.block].end && !stopped; ++i) {
       const Access a = access(function, i, reg);
       if (a.read) return true;
-      stopped = a.whole;
+      stopped = a.entire;
     }
     if (stopped) continue;
     for (const std::uint32_t next : cfg.successors(from.block)) {
@@ -96,7 +96,7 @@ TEST_CASE("what is live, and how much, is what the definition says") {
     const Cfg cfg(function);
     const RegisterIndex index(function);
     const Liveness liveness(function, cfg, index);
-    std::uint32_t most = 0, first = kNone;
+    std::uint32_t largest = 0, first = kNone;
     std::vector<std::uint32_t> in_loop(cfg.loops().loops().size(), 0);
     for (std::uint32_t s = 0; s < function.body.size(); ++s) {
       Pressure wanted;
@@ -112,7 +112,7 @@ TEST_CASE("what is live, and how much, is what the definition says") {
       INFO(print(module) << "statement " << s);
       REQUIRE(liveness.at(s) == wanted);
       alive += set.count();
-      if (wanted.words() > most) most = wanted.words(), first = s;
+      if (wanted.words() > largest) largest = wanted.words(), first = s;
       for (std::uint32_t loop = 0; loop < in_loop.size(); ++loop) {
         if (cfg.loops().contains(loop, cfg.block_of(s)))
           in_loop[loop] = std::max(in_loop[loop], wanted.words());
@@ -123,7 +123,7 @@ TEST_CASE("what is live, and how much, is what the definition says") {
         REQUIRE(found.contains(r) == set.contains(r));
     }
     REQUIRE(liveness.maximum().statement == first);
-    REQUIRE(liveness.maximum().pressure.words() == most);
+    REQUIRE(liveness.maximum().pressure.words() == largest);
     for (std::uint32_t loop = 0; loop < in_loop.size(); ++loop)
       REQUIRE(liveness.in_loop(loop).pressure.words() == in_loop[loop]);
   }

@@ -56,12 +56,12 @@ test::MemoryComparison compared(std::string_view body, std::array<std::uint32_t,
 
 void exact(std::string_view body, std::array<std::uint32_t, 3> block, std::size_t accesses,
            std::uint32_t n = 77, std::uint32_t s = 3) {
-  const auto made = compared(body, block, n, s);
+  const auto result = compared(body, block, n, s);
   INFO(body);
-  CHECK(made.differences == "");
-  CHECK(made.inexact == std::vector<std::string>{});
-  CHECK(made.exact == accesses);
-  CHECK(made.requests > 0);
+  CHECK(result.differences == "");
+  CHECK(result.inexact == std::vector<std::string>{});
+  CHECK(result.exact == accesses);
+  CHECK(result.requests > 0);
 }
 
 }  // namespace
@@ -210,12 +210,12 @@ TEST_CASE("memory report: cp.async as the emulator counts it") {
 }
 
 TEST_CASE("memory report: what is not known of cp.async is said") {
-  const auto made =
+  const auto result =
       compared("mad.wide.u32 %rd2, %r0, 4, %rd0;\nld.global.u32 %r8, [%rd2];\n" + lanes("16, %r8"),
                {32, 1, 1});
-  CHECK(made.differences == "");
-  CHECK(made.exact == 2);
-  CHECK(made.inexact ==
+  CHECK(result.differences == "");
+  CHECK(result.exact == 2);
+  CHECK(result.inexact ==
         std::vector<std::string>{"line 30, cp.async.cg.shared.global: how many bytes it copies "
                                  "depends on more than indices and parameters: %r8"});
   // The size is widened, and wraps around before it is.
@@ -344,9 +344,10 @@ TEST_CASE("memory report: bulk copies as the emulator counts them") {
             "@%p1 bra L;\n" +
             kWait,
         {64, 1, 1}, 1);
-  const auto made = compared("ld.global.u32 %r10, [%rd0];\n" + store("[%rd0]", "%r10"), {32, 1, 1});
-  CHECK(made.differences == "");
-  CHECK(made.inexact ==
+  const auto result =
+      compared("ld.global.u32 %r10, [%rd0];\n" + store("[%rd0]", "%r10"), {32, 1, 1});
+  CHECK(result.differences == "");
+  CHECK(result.inexact ==
         std::vector<std::string>{"line 28, cp.async.bulk.global.shared::cta.bulk_group: how many "
                                  "bytes it copies depends on more than indices and parameters: "
                                  "%r10"});
@@ -408,11 +409,11 @@ TEST_CASE("memory report: GEMV by way of cp.async, each access as the emulator c
           run.block = {geometry.block.x, geometry.block.y, geometry.block.z};
           run.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
           run.buffer_bytes = 1 << 21;
-          const auto made = test::compare(run);
+          const auto result = test::compare(run);
           INFO(to_text(plan));
-          CHECK(made.differences == "");
-          inexact += made.inexact.size();
-          for (const MemoryAccess& access : made.report.accesses)
+          CHECK(result.differences == "");
+          inexact += result.inexact.size();
+          for (const MemoryAccess& access : result.report.accesses)
             copies += access.copy == CopyKind::Lanes ? 1 : 0;
         }
       }

@@ -31,9 +31,9 @@ TEST_CASE("memory counts: sectors and wavefronts of random requests") {
     INFO("seed " << test::seed() << ", round " << round << ", bytes " << bytes << ", mask "
                  << mask);
     const auto global = emulator::count_sectors(addresses, mask, bytes);
-    const auto mine = count_request(ptx::Space::Global, lanes, bytes);
-    CHECK(mine.sectors == global.sectors);
-    CHECK(mine.ideal_sectors() == global.ideal);
+    const auto self = count_request(ptx::Space::Global, lanes, bytes);
+    CHECK(self.sectors == global.sectors);
+    CHECK(self.ideal_sectors() == global.ideal);
     if (bytes > 16) continue;
     const auto local = emulator::count_local_sectors(addresses, mask, bytes);
     const auto own = count_request(ptx::Space::Local, lanes, bytes);

@@ -160,63 +160,63 @@ TEST_CASE("the assembler draws the same line") {
 }
 
 TEST_CASE("refusals of orders and scopes, in words") {
-  const auto said = [](std::string_view op, Order order, Scope scope) {
+  const auto order_text = [](std::string_view op, Order order, Scope scope) {
     const std::string text = built({op, order, scope});
     return text.substr(0, 9) == "refused: " ? text.substr(9) : text;
   };
-  CHECK(said("ld", Order::weak, Scope::gpu) ==
+  CHECK(order_text("ld", Order::weak, Scope::gpu) ==
         "'ld.weak' takes no scope, but has .gpu; rule: a weak access is not ordered with other "
         "threads; cure: omit the scope, or use .relaxed");
-  CHECK(said("st", Order::weak, Scope::cta) ==
+  CHECK(order_text("st", Order::weak, Scope::cta) ==
         "'st.weak' takes no scope, but has .cta; rule: a weak access is not ordered with other "
         "threads; cure: omit the scope, or use .relaxed");
-  CHECK(said("ld", Order::volatile_, Scope::sys) ==
+  CHECK(order_text("ld", Order::volatile_, Scope::sys) ==
         "'ld.volatile' takes no scope, but has .sys; rule: a volatile access has system scope; "
         "cure: omit the scope, or use .relaxed");
-  CHECK(said("ld", Order::acquire, Scope::none) ==
+  CHECK(order_text("ld", Order::acquire, Scope::none) ==
         "'ld.acquire' needs a scope: one of .cta, .cluster, .gpu and .sys; rule: an order holds "
         "between the threads of a scope; cure: name the smallest scope that contains all "
         "participating threads");
-  CHECK(said("fence", Order::acq_rel, Scope::none) ==
+  CHECK(order_text("fence", Order::acq_rel, Scope::none) ==
         "'fence.acq_rel' needs a scope: one of .cta, .cluster, .gpu and .sys; rule: an order holds "
         "between the threads of a scope; cure: name the smallest scope that contains all "
         "participating threads");
-  CHECK(said("st", Order::none, Scope::gpu) ==
+  CHECK(order_text("st", Order::none, Scope::gpu) ==
         "'st' has the scope .gpu and no order; rule: without an order an access is weak: it is not "
         "ordered with other threads; cure: use .relaxed or stronger, or omit the scope");
-  CHECK(said("ld", Order::release, Scope::gpu) ==
+  CHECK(order_text("ld", Order::release, Scope::gpu) ==
         "'ld' cannot be .release; it has .weak, .volatile, .relaxed, .acquire and .mmio; rule: a "
         "release orders earlier accesses before a write, and 'ld' writes nothing; cure: use "
         ".acquire, or put fence.acq_rel before the write that others wait for");
-  CHECK(said("ld", Order::acq_rel, Scope::gpu) ==
+  CHECK(order_text("ld", Order::acq_rel, Scope::gpu) ==
         "'ld' cannot be .acq_rel; it has .weak, .volatile, .relaxed, .acquire and .mmio; rule: a "
         "release orders earlier accesses before a write, and 'ld' writes nothing; cure: use "
         ".acquire, or put fence.acq_rel before the write that others wait for");
-  CHECK(said("st", Order::acquire, Scope::gpu) ==
+  CHECK(order_text("st", Order::acquire, Scope::gpu) ==
         "'st' cannot be .acquire; it has .weak, .volatile, .relaxed, .release and .mmio; rule: an "
         "acquire orders later accesses after a read, and 'st' reads nothing; cure: use "
         ".release, or put fence.acq_rel after the read that waits");
-  CHECK(said("st", Order::acq_rel, Scope::gpu) ==
+  CHECK(order_text("st", Order::acq_rel, Scope::gpu) ==
         "'st' cannot be .acq_rel; it has .weak, .volatile, .relaxed, .release and .mmio; rule: an "
         "acquire orders later accesses after a read, and 'st' reads nothing; cure: use "
         ".release, or put fence.acq_rel after the read that waits");
-  CHECK(said("atom", Order::weak, Scope::none) ==
+  CHECK(order_text("atom", Order::weak, Scope::none) ==
         "'atom' cannot be .weak; it has .relaxed, .acquire, .release and .acq_rel; rule: an atomic "
         "operation is visible to other threads; cure: use .relaxed");
-  CHECK(said("red", Order::acquire, Scope::gpu) ==
+  CHECK(order_text("red", Order::acquire, Scope::gpu) ==
         "'red' cannot be .acquire; it has .relaxed and .release; rule: an acquire needs the value "
         "that was read, and 'red' returns none; cure: use atom, or put fence.acq_rel after "
         "it");
-  CHECK(said("st", Order::sc, Scope::gpu) ==
+  CHECK(order_text("st", Order::sc, Scope::gpu) ==
         "'st' cannot be .sc; it has .weak, .volatile, .relaxed, .release and .mmio; rule: only a "
         "fence is sequentially consistent; cure: put fence.sc before it");
-  CHECK(said("fence", Order::relaxed, Scope::gpu) ==
+  CHECK(order_text("fence", Order::relaxed, Scope::gpu) ==
         "'fence' cannot be .relaxed; it has .sc, .acq_rel, .acquire and .release; rule: a fence "
         "must order something; cure: use .acq_rel, or .sc");
 }
 
 TEST_CASE("orders and scopes that there are not, and two at once") {
-  const auto said = [](const std::string& statement) {
+  const auto order_text = [](const std::string& statement) {
     std::string text;
     for (const Finding& finding :
          ptx::verify(ptx::parse(".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -227,36 +227,36 @@ TEST_CASE("orders and scopes that there are not, and two at once") {
     }
     return text;
   };
-  CHECK(said("ld.consume.gpu.global.u32 %r0, [%rd0];") ==
+  CHECK(order_text("ld.consume.gpu.global.u32 %r0, [%rd0];") ==
         "k.ptx:7: error: there is no memory order .consume; 'ld' has .weak, .volatile, .relaxed, "
         ".acquire and .mmio [bad-operand]\n"
         "    in: ld.consume.gpu.global.u32 %r0, [%rd0];\n"
         "    rule: the orders are those of the PTX memory model\n"
         "    cure: name one of them\n");
-  CHECK(said("ld.acquire.device.global.u32 %r0, [%rd0];") ==
+  CHECK(order_text("ld.acquire.device.global.u32 %r0, [%rd0];") ==
         "k.ptx:7: error: there is no scope .device; there are .cta, .cluster, .gpu and .sys "
         "[bad-operand]\n"
         "    in: ld.acquire.device.global.u32 %r0, [%rd0];\n"
         "    rule: an order holds between the threads of a scope\n"
         "    cure: write .gpu\n");
-  CHECK(said("st.release.warp.global.u32 [%rd0], %r0;") ==
+  CHECK(order_text("st.release.warp.global.u32 [%rd0], %r0;") ==
         "k.ptx:7: error: there is no scope .warp; there are .cta, .cluster, .gpu and .sys "
         "[bad-operand]\n"
         "    in: st.release.warp.global.u32 [%rd0], %r0;\n"
         "    rule: an order holds between the threads of a scope\n"
         "    cure: name the smallest scope that contains all participating threads\n");
-  CHECK(said("ld.relaxed.acquire.gpu.global.u32 %r0, [%rd0];") ==
+  CHECK(order_text("ld.relaxed.acquire.gpu.global.u32 %r0, [%rd0];") ==
         "k.ptx:7: error: 'ld' has two orders, .relaxed and .acquire [bad-operand]\n"
         "    in: ld.relaxed.acquire.gpu.global.u32 %r0, [%rd0];\n"
         "    rule: an access or a fence has one order\n"
         "    cure: keep one of them\n");
-  CHECK(said("fence;").find("'fence' needs a scope: one of .cta") != std::string::npos);
+  CHECK(order_text("fence;").find("'fence' needs a scope: one of .cta") != std::string::npos);
   // What is unknown for another reason stays a warning.
   for (const char* statement :
        {"ld.frobnicate.u32 %r0, [%rd0];", "red.async.frobnicate.u32 [%rd0], %r0;",
         "fence.proxy.frobnicate.gpu;", "ld.acquire.gpu.u33 %r0, [%rd0];", "barrier.gpu;"}) {
     INFO(statement);
-    CHECK(said(statement).find("k.ptx:7: warning: ") == 0);
+    CHECK(order_text(statement).find("k.ptx:7: warning: ") == 0);
   }
 }
 

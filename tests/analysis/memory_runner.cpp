@@ -111,10 +111,10 @@ MemoryComparison compare(const MemoryRun& run) {
                                                  .parameters = parameters},
                                                 options);
 
-  MemoryComparison made;
+  MemoryComparison built;
   std::ostringstream differences;
   for (const auto& finding : result.findings) {
-    // Reading what nobody wrote, and races, are no matter here.
+    // Reading what nothing wrote, and races, are no matter here.
     if (finding.finding.message.find("out of") != std::string::npos ||
         result.status == emulator::Status::Fault)
       differences << emulator::to_text(finding) << '\n';
@@ -122,50 +122,50 @@ MemoryComparison compare(const MemoryRun& run) {
   const ptx::Module module = ptx::parse(run.ptx);
   const ptx::Function& function = *module.find_function(kernel.name);
   Facts facts(module, function, {.block = run.block});
-  made.report = memory_report(facts.affine());
+  built.report = memory_report(facts.affine());
   const LaunchCounts counts =
-      count_accesses(facts.affine(), made.report, {run.grid, run.block, parameters}, 100'000'000);
+      count_accesses(facts.affine(), built.report, {run.grid, run.block, parameters}, 100'000'000);
   for (std::size_t i = 0; i < counts.accesses.size(); ++i) {
-    const AccessCounts& mine = counts.accesses[i];
-    const MemoryAccess& access = made.report.accesses[i];
+    const AccessCounts& own = counts.accesses[i];
+    const MemoryAccess& access = built.report.accesses[i];
     const std::string place = "line " + std::to_string(access.line) + ", " + access.opcode;
     emulator::LineCounters none;
     const emulator::LineCounters* line = &none;
     for (const auto& other : result.counters.lines)
       if (other.line == access.line) line = &other;
     if (access.affine() && !access.apart_unknown) check_request(access, *line, differences);
-    if (!mine.exact) {
-      made.inexact.push_back(place + ": " + mine.reason);
-      made.affine_inexact += access.affine() ? 1 : 0;
+    if (!own.exact) {
+      built.inexact.push_back(place + ": " + own.reason);
+      built.affine_inexact += access.affine() ? 1 : 0;
       continue;
     }
-    ++made.exact;
-    made.requests += mine.requests;
+    ++built.exact;
+    built.requests += own.requests;
     const auto differ = [&](const char* what, std::uint64_t a, std::uint64_t b) {
       if (a != b)
         differences << place << ": " << a << ' ' << what << ", the emulator counts " << b << '\n';
     };
     if (access.copy == CopyKind::Bulk) {
-      differ("copies", mine.requests, line->bulk.copies);
-      differ("sectors", mine.sectors, line->bulk.sectors);
-      differ("bytes", mine.bytes, line->bulk.bytes);
+      differ("copies", own.requests, line->bulk.copies);
+      differ("sectors", own.sectors, line->bulk.sectors);
+      differ("bytes", own.bytes, line->bulk.bytes);
       // Called coalesced whatever the size.
       if (access.affine() && !access.size_text.empty())
-        differ("sectors needed", mine.ideal_sectors, line->bulk.sectors);
+        differ("sectors needed", own.ideal_sectors, line->bulk.sectors);
     } else if (access.space == ptx::Space::Shared) {
-      differ("requests", mine.requests, line->shared.requests);
-      differ("wavefronts", mine.wavefronts, line->shared.wavefronts);
-      differ("ideal wavefronts", mine.ideal_wavefronts, line->shared.ideal_wavefronts);
-      differ("bytes", mine.bytes, line->shared.bytes);
+      differ("requests", own.requests, line->shared.requests);
+      differ("wavefronts", own.wavefronts, line->shared.wavefronts);
+      differ("ideal wavefronts", own.ideal_wavefronts, line->shared.ideal_wavefronts);
+      differ("bytes", own.bytes, line->shared.bytes);
     } else if (access.space != ptx::Space::Const) {
-      differ("requests", mine.requests, line->memory.requests);
-      differ("sectors", mine.sectors, line->memory.sectors);
-      differ("ideal sectors", mine.ideal_sectors, line->memory.ideal_sectors);
-      differ("bytes", mine.bytes, line->memory.bytes);
+      differ("requests", own.requests, line->memory.requests);
+      differ("sectors", own.sectors, line->memory.sectors);
+      differ("ideal sectors", own.ideal_sectors, line->memory.ideal_sectors);
+      differ("bytes", own.bytes, line->memory.bytes);
     }
   }
-  made.differences = differences.str();
-  return made;
+  built.differences = differences.str();
+  return built;
 }
 
 }  // namespace ptxgen::test

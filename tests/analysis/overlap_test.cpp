@@ -28,14 +28,14 @@ struct Case {
   [[nodiscard]] ThreadAccess access(std::size_t n) {
     const ptx::Function& function = module.functions[0];
     const ptx::Instruction& s = function.body[accesses[n]];
-    ThreadAccess made;
-    made.address = facts->affine().of(accesses[n], function.operands_of(s)[0]);
+    ThreadAccess result;
+    result.address = facts->affine().of(accesses[n], function.operands_of(s)[0]);
     const unsigned elements = s.get(ptx::Field::Vector) == ptx::Modifier::v2   ? 2
                               : s.get(ptx::Field::Vector) == ptx::Modifier::v4 ? 4
                                                                                : 1;
-    made.bytes = ptx::bytes(s.type()) * elements;
-    if (s.guard.present()) made.conditions.push_back(facts->affine().guard(accesses[n]));
-    return made;
+    result.bytes = ptx::bytes(s.type()) * elements;
+    if (s.guard.present()) result.conditions.push_back(facts->affine().guard(accesses[n]));
+    return result;
   }
   [[nodiscard]] OverlapAnswer ask(std::size_t a, std::size_t b, const OverlapQuestion& question) {
     return may_overlap(facts->affine(), access(a), access(b), question);
@@ -236,7 +236,7 @@ TEST_CASE("overlap: never and possible are as trying it says") {
              (p.shift == 0 ? 0 : 32 * (x >> p.shift)) + p.constant;
     };
     const auto makes = [&](const Pieces& p, int x) { return p.guard == 0 || x < p.guard; };
-    const auto meet = [&](int x, int y, int u, int v, int n, int i, int j) {
+    const auto overlap = [&](int x, int y, int u, int v, int n, int i, int j) {
       if ((x == u && y == v) || !makes(a, x) || !makes(b, u)) return false;
       const int from = address(a, x, y, n, i), to = address(b, u, v, n, j);
       return from < to + b.bytes && to < from + a.bytes;
@@ -249,12 +249,12 @@ TEST_CASE("overlap: never and possible are as trying it says") {
         for (int j = same_round ? i : 0; j < (same_round ? i + 1 : 4); ++j) {
           for (int t = 0; t < bx * by; ++t) {
             for (int u = 0; u < bx * by && !met; ++u)
-              met = meet(t % bx, t / bx, u % bx, u / bx, n, i, j);
+              met = overlap(t % bx, t / bx, u % bx, u / bx, n, i, j);
           }
           if (answer.kind != Overlap::Possible) continue;
-          CHECK(meet(static_cast<int>(answer.first[0]), static_cast<int>(answer.first[1]),
-                     static_cast<int>(answer.second[0]), static_cast<int>(answer.second[1]), n, i,
-                     j));
+          CHECK(overlap(static_cast<int>(answer.first[0]), static_cast<int>(answer.first[1]),
+                        static_cast<int>(answer.second[0]), static_cast<int>(answer.second[1]), n,
+                        i, j));
         }
       }
     }
@@ -272,8 +272,8 @@ TEST_CASE("overlap: never and possible are as trying it says") {
 }
 
 TEST_CASE("overlap: operations on numbers") {
-  const auto made = [](AffineOperation operation, std::uint64_t a, std::uint64_t b, bool is_signed,
-                       ptx::Modifier comparison = ptx::Modifier::none) {
+  const auto result = [](AffineOperation operation, std::uint64_t a, std::uint64_t b,
+                         bool is_signed, ptx::Modifier comparison = ptx::Modifier::none) {
     AffineSymbol s;
     s.operation = operation;
     s.is_signed = is_signed;
@@ -283,24 +283,24 @@ TEST_CASE("overlap: operations on numbers") {
     return apply(s, values, bits).value();
   };
   const std::uint64_t minus = 0xfffffffe;
-  CHECK(made(AffineOperation::Quotient, 17, 5, false) == 3);
-  CHECK(made(AffineOperation::Remainder, 17, 5, false) == 2);
-  CHECK(made(AffineOperation::Minimum, minus, 3, true) == minus);
-  CHECK(made(AffineOperation::Minimum, minus, 3, false) == 3);
-  CHECK(made(AffineOperation::Maximum, minus, 3, true) == 3);
-  CHECK(made(AffineOperation::Maximum, minus, 3, false) == minus);
-  CHECK(made(AffineOperation::And, 12, 10, false) == 8);
-  CHECK(made(AffineOperation::Or, 12, 10, false) == 14);
-  CHECK(made(AffineOperation::Xor, 12, 10, false) == 6);
-  CHECK(made(AffineOperation::ShiftLeft, 3, 4, false) == 48);
-  CHECK(made(AffineOperation::ShiftLeft, 3, 32, false) == 0);
-  CHECK(made(AffineOperation::ShiftRight, minus, 1, false) == 0x7fffffff);
-  CHECK((made(AffineOperation::ShiftRight, minus, 40, true) & 0xffffffff) == 0xffffffff);
-  CHECK(made(AffineOperation::Select, 1, 5, false) == 5);
-  CHECK(made(AffineOperation::Select, 0, 5, false) == 7);
-  CHECK(made(AffineOperation::Compare, minus, 3, true, ptx::Modifier::lt) == 1);
-  CHECK(made(AffineOperation::Compare, minus, 3, false, ptx::Modifier::lt) == 0);
-  CHECK(made(AffineOperation::Compare, 3, 3, false, ptx::Modifier::le) == 1);
-  CHECK(made(AffineOperation::Compare, 3, 4, false, ptx::Modifier::eq) == 0);
-  CHECK(made(AffineOperation::Compare, 3, 4, false, ptx::Modifier::ne) == 1);
+  CHECK(result(AffineOperation::Quotient, 17, 5, false) == 3);
+  CHECK(result(AffineOperation::Remainder, 17, 5, false) == 2);
+  CHECK(result(AffineOperation::Minimum, minus, 3, true) == minus);
+  CHECK(result(AffineOperation::Minimum, minus, 3, false) == 3);
+  CHECK(result(AffineOperation::Maximum, minus, 3, true) == 3);
+  CHECK(result(AffineOperation::Maximum, minus, 3, false) == minus);
+  CHECK(result(AffineOperation::And, 12, 10, false) == 8);
+  CHECK(result(AffineOperation::Or, 12, 10, false) == 14);
+  CHECK(result(AffineOperation::Xor, 12, 10, false) == 6);
+  CHECK(result(AffineOperation::ShiftLeft, 3, 4, false) == 48);
+  CHECK(result(AffineOperation::ShiftLeft, 3, 32, false) == 0);
+  CHECK(result(AffineOperation::ShiftRight, minus, 1, false) == 0x7fffffff);
+  CHECK((result(AffineOperation::ShiftRight, minus, 40, true) & 0xffffffff) == 0xffffffff);
+  CHECK(result(AffineOperation::Select, 1, 5, false) == 5);
+  CHECK(result(AffineOperation::Select, 0, 5, false) == 7);
+  CHECK(result(AffineOperation::Compare, minus, 3, true, ptx::Modifier::lt) == 1);
+  CHECK(result(AffineOperation::Compare, minus, 3, false, ptx::Modifier::lt) == 0);
+  CHECK(result(AffineOperation::Compare, 3, 3, false, ptx::Modifier::le) == 1);
+  CHECK(result(AffineOperation::Compare, 3, 4, false, ptx::Modifier::eq) == 0);
+  CHECK(result(AffineOperation::Compare, 3, 4, false, ptx::Modifier::ne) == 1);
 }

@@ -77,5 +77,5 @@ namespace ptxgen::test {
 }
 
 // A walk along random edges. Each write gives its register a new stamp; every version remembers
-// what its register held when it came to be.
+// what its register held when it was made.
 }  // namespace ptxgen::test

@@ -80,19 +80,19 @@ TEST_CASE("an index from which statements are erased is that of what is left") {
 }
 )";
   const Module module = parse(text);
-  for (const Function& whole : module.functions) {
-    const std::size_t statements = whole.body.size();
+  for (const Function& full : module.functions) {
+    const std::size_t statements = full.body.size();
     for (std::uint32_t set = 0; set < 1u << statements; ++set) {
-      Function left = whole;
+      Function left = full;
       std::vector<std::uint32_t> erased;
       left.body.clear();
       for (std::uint32_t i = 0; i < statements; ++i) {
         if ((set >> i & 1) != 0)
           erased.push_back(i);
         else
-          left.body.push_back(whole.body[i]);
+          left.body.push_back(full.body[i]);
       }
-      RegisterIndex index(whole);
+      RegisterIndex index(full);
       index.erase(left, erased);
       CHECK(index == RegisterIndex(left));
     }

@@ -9,7 +9,7 @@
 namespace ptxgen::test {
 
 /// A kernel `k` with that body and registers %p %h %r %rd %f %fd, parameters n (u32) and
-/// a (u64), shared memory `tile`; `head` stands between the parameters and the body.
+/// a (u64), shared memory `tile`; `head` is between the parameters and the body.
 [[nodiscard]] inline ptx::Module kernel(std::string_view body, std::string_view head = {}) {
   std::string text = R"(.version 8.7
 .target sm_90

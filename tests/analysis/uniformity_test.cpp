@@ -238,20 +238,20 @@ TEST_CASE("results of a warp agree while the warp is together") {
   }
   CHECK(a.of("%r18") == "block");
 
-  // Behind a branch that parted the lanes, these may be where they meet or still apart.
+  // After a divergent branch these lanes may have reconverged or not.
   const Analysed after(start + "@%p1 bra A;\nmov.u32 %r2, 1;\nA:\n" + votes);
   for (const char* name : {"%r10", "%p10", "%r11", "%r12", "%r19"}) {
     INFO(name);
     CHECK(after.of(name) == "none");
   }
-  CHECK(after.of("%r18") == "block");  // everybody comes to it, whenever
+  CHECK(after.of("%r18") == "block");  // everybody reaches it, whenever
   // Lanes that end are met no more.
   const Analysed gone(start + "@%p1 ret;\n" + votes);
   CHECK(gone.of("%r10") == "warp");
   CHECK(gone.of("%r18") == "warp");
 }
 
-TEST_CASE("values are chosen where threads that a branch parted meet") {
+TEST_CASE("values are chosen where threads reconverge after a divergent branch") {
   const std::string_view diamond = R"(
   mov.u32 %r1, SOURCE;
   setp.lt.u32 %p1, %r1, 5;
@@ -370,7 +370,7 @@ OUT:
 }
 
 TEST_CASE("lanes that continue a loop early overtake those that do not") {
-  // Those of %p1 go round without passing the rest of the body, and come to it in a later turn.
+  // Those of %p1 go round without passing the rest of the body, and reach it in a later turn.
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
   mov.u32 %r2, 0;
@@ -387,7 +387,7 @@ L:
   CHECK(a.of("%r4") == "none");
 }
 
-TEST_CASE("lanes that meet at the head of a loop first go round it first") {
+TEST_CASE("lanes that reconverge at the head of a loop first go round it first") {
   // Both ways lead back to H by themselves: those at X wait while the others overtake them.
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
@@ -434,7 +434,7 @@ SKIP:
   CHECK(a.uniformity.may_be_split(1));  // the second time round
 }
 
-TEST_CASE("loops with several entries agree in nothing once threads are parted") {
+TEST_CASE("loops with several entries agree in nothing once threads have diverged") {
   const auto with = [](std::string_view source) {
     return Analysed("mov.u32 %r1, " + std::string(source) + R"(;
   setp.lt.u32 %p1, %r1, 5;
@@ -580,7 +580,7 @@ TEST_CASE("uniformity prints") {
 }
 
 TEST_CASE("the analysis gives up on hostile functions instead of taking for ever") {
-  // Every block is parted from every other by branches that each thread takes as it likes.
+  // Every block is separated from every other by branches that each thread takes as it likes.
   std::string body = "mov.u32 %r1, %tid.x;\n.reg .b32 %x<3000>;\n.reg .pred %q<3000>;\n";
   for (int i = 0; i < 3000; ++i) {
     const std::string n = std::to_string(i);

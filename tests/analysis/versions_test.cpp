@@ -70,10 +70,10 @@ struct Walk {
       must(meant[v] == held[r]);
       ++told;
     }
-    std::set<std::uint32_t> read, written, whole;
+    std::set<std::uint32_t> read, written, full;
     for_each_access(function, s, [&](const RegisterAccess& a) {
       (a.write ? written : read).insert(index.find(a.reg));
-      if (a.write && a.component == 0 && !s.guard.present()) whole.insert(index.find(a.reg));
+      if (a.write && a.component == 0 && !s.guard.present()) full.insert(index.find(a.reg));
     });
     for (std::uint32_t r = 0; r < index.size(); ++r) {
       const std::uint32_t v = versions.read(i, r);
@@ -86,7 +86,7 @@ struct Walk {
     for (const std::uint32_t r : written) {
       const std::uint32_t v = versions.written(i, r);
       must(versions[v].statement == i);
-      must(versions[v].partial == (whole.count(r) == 0));
+      must(versions[v].partial == (full.count(r) == 0));
       must((versions[v].previous != kNone) == versions[v].partial);
       if (versions[v].partial) {
         must(meant[versions[v].previous] == held[r]);
@@ -99,9 +99,9 @@ struct Walk {
     }
   }
 
-  void run(unsigned most) {
+  void run(unsigned max) {
     std::uint32_t block = 0, from = kNone;
-    for (unsigned steps = 0; steps < most; ++steps) {
+    for (unsigned steps = 0; steps < max; ++steps) {
       enter(from, block);
       if (block == cfg.exit()) {
         for (std::uint32_t v = 0; v < versions.size(); ++v) {
@@ -125,7 +125,7 @@ struct Walk {
   }
 };
 
-// The blocks where phis of a register must stand, by the definitions: live at the start of the
+// The blocks where phis of a register must be, by the definitions: live at the start of the
 // block, and in the iterated dominance frontier of the writes and the entry.
 std::set<std::uint32_t> phi_blocks(const Function& function, const Cfg& cfg,
                                    const RegisterIndex& index, std::uint32_t reg) {
@@ -133,15 +133,15 @@ std::set<std::uint32_t> phi_blocks(const Function& function, const Cfg& cfg,
   std::vector<bool> writes(nodes), kills(nodes), live(nodes);
   for (std::uint32_t b = 0; b < cfg.exit(); ++b) {
     for (std::uint32_t i = cfg.blocks()[b].first; i < cfg.blocks()[b].end; ++i) {
-      bool read = false, write = false, whole = false;
+      bool read = false, write = false, full = false;
       for_each_access(function, function.body[i], [&](const RegisterAccess& a) {
         if (index.find(a.reg) != reg) return;
         (a.write ? write : read) = true;
-        whole |= a.write && a.component == 0 && !function.body[i].guard.present();
+        full |= a.write && a.component == 0 && !function.body[i].guard.present();
       });
-      if ((read || (write && !whole)) && !kills[b]) live[b] = true;
+      if ((read || (write && !full)) && !kills[b]) live[b] = true;
       if (write) writes[b] = true;
-      if (whole) kills[b] = true;
+      if (full) kills[b] = true;
     }
   }
   for (const Variable& v : function.returns)
@@ -211,7 +211,7 @@ TEST_CASE("every read sees the write that its version says, on every walk") {
   CHECK(phis > 20000);
 }
 
-TEST_CASE("phis stand where they must and nowhere else") {
+TEST_CASE("phis are where they must be and nowhere else") {
   Dice dice(test::seed() + 1);
   std::size_t found = 0;
   for (int i = 0; i < test::count(1000, 30000); ++i) {
@@ -274,7 +274,7 @@ L:
         "%p1 #4: statement 2, read by 3\n");
 }
 
-TEST_CASE("what a register holds is told where nobody reads it") {
+TEST_CASE("what a register holds is told where nothing reads it") {
   const Module module = test::kernel(R"(
   mov.u32 %r1, 0;
   mov.u32 %r2, 5;

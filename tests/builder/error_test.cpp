@@ -231,7 +231,7 @@ TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
             before = snapshot(k);
             k.ld<4>(tile + 1);
           }());
-  REFUSED("bad-operand", "the step of a loop is positive: count up and compute what goes down",
+  REFUSED("bad-operand", "the step of a loop is positive: count up and compute the falling value",
           k.for_(0, t.r, 0, [] {}));
   REFUSED("bad-operand", "an unroll factor is 1 to 1024, not 0",
           k.for_(
@@ -245,7 +245,7 @@ TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
           (void)(t.sp + t.rd));
   REFUSED("bad-operand", "guarded() does not nest: combine with &",
           k.guarded(t.p, [&] { k.guarded(t.p1, [] {}); }));
-  REFUSED("bad-operand", "a branch cannot stand in guarded(): use if_ for control flow",
+  REFUSED("bad-operand", "a branch is not allowed in guarded(): use if_ for control flow",
           k.guarded(t.p, [&] { k.if_(t.p1, [] {}); }));
   REFUSED("type-mismatch", "%tid is u32 and is read as u64",
           k.special_reg<u64>(ptx::SpecialRegister::tid));
@@ -294,7 +294,7 @@ TEST_CASE("raw PTX takes pointers into the state space of its opcodes only") {
       k.raw<f32>("ld.f32 $0, $1;", {t.sp}));
 }
 
-TEST_CASE("a body that throws leaves nothing of its structure behind") {
+TEST_CASE("a body that throws leaves none of its structure") {
   Bench t;
   auto sum = t.k.var<u32>(0);
   const std::string before = snapshot(t.k);

@@ -39,7 +39,7 @@ TEST_CASE("a kernel built from its parameters") {
   CHECK(f->body.back().is(ptx::Op::ret));
 }
 
-TEST_CASE("the signature says where each argument lies") {
+TEST_CASE("the signature says where each argument is") {
   const Signature signature = saxpy().signature();
   REQUIRE(signature.parameters.size() == 5);
   const std::uint32_t offsets[] = {0, 8, 16, 24, 28};

@@ -27,12 +27,12 @@ class Machine {
 
   void set(ptx::Register r, std::uint64_t value) { registers_[{r.decl.value, r.index}] = value; }
 
-  /// The recorded indices; nothing if it ran for more than `most` statements.
-  std::optional<std::vector<std::uint64_t>> run(std::size_t most) {
+  /// The recorded indices; nothing if it ran for more than `max` statements.
+  std::optional<std::vector<std::uint64_t>> run(std::size_t max) {
     std::vector<std::uint64_t> recorded;
     std::size_t at = 0;
     for (std::size_t n = 0; at < f_.body.size(); ++n) {
-      if (n == most) return std::nullopt;
+      if (n == max) return std::nullopt;
       const ptx::Instruction& s = f_.body[at];
       const std::size_t here = at++;
       if (s.kind != ptx::StatementKind::Instruction) continue;
@@ -130,8 +130,8 @@ std::vector<std::uint64_t> expected(Cpp begin, Cpp end, Cpp step) {
 }
 
 template <class T, class Cpp>
-void check(Given given, Cpp begin, Cpp end, Cpp step, unsigned factor) {
-  INFO("given " << static_cast<int>(given) << " begin " << begin << " end " << end << " step "
+void check(Given kind, Cpp begin, Cpp end, Cpp step, unsigned factor) {
+  INFO("given " << static_cast<int>(kind) << " begin " << begin << " end " << end << " step "
                 << step << " factor " << factor);
   KernelBuilder k("loop");
   const Ptr<T> out = k.pointer<T>(k.undefined<u64>());
@@ -139,7 +139,7 @@ void check(Given given, Cpp begin, Cpp end, Cpp step, unsigned factor) {
   const Value<T> ve = k.undefined<T>();
   const Value<T> vs = k.undefined<T>();
   const auto body = [&](Value<T> i) { k.st(out, i); };
-  switch (given) {
+  switch (kind) {
     case Given::Values:
       k.for_(vb, ve, vs, body, Unroll{factor});
       break;
@@ -173,16 +173,16 @@ void sweep() {
   constexpr Cpp kLow = std::numeric_limits<Cpp>::min();
   constexpr Cpp kHigh = std::numeric_limits<Cpp>::max();
   std::uint64_t steps = 0;
-  for (const Given given : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
-                            Given::ConstantEndStep, Given::ConstantBounds}) {
+  for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
+                           Given::ConstantEndStep, Given::ConstantBounds}) {
     for (const unsigned factor : {1u, 2u, 3u, 4u, 8u}) {
       for (const Cpp step : {Cpp{1}, Cpp{2}, Cpp{3}, Cpp{7}, Cpp{256}}) {
         if (!test::takes(steps++, 1, 7)) continue;
         for (Cpp length = 0; length < 40; length += 3) {
-          check<T, Cpp>(given, 0, length, step, factor);
-          check<T, Cpp>(given, static_cast<Cpp>(kHigh - length), kHigh, step, factor);
-          check<T, Cpp>(given, kLow, static_cast<Cpp>(kLow + length), step, factor);
-          check<T, Cpp>(given, length, 0, step, factor);
+          check<T, Cpp>(kind, 0, length, step, factor);
+          check<T, Cpp>(kind, static_cast<Cpp>(kHigh - length), kHigh, step, factor);
+          check<T, Cpp>(kind, kLow, static_cast<Cpp>(kLow + length), step, factor);
+          check<T, Cpp>(kind, length, 0, step, factor);
         }
       }
     }
@@ -207,10 +207,10 @@ TEST_CASE("loops over s64 run for exactly the right indices, to the ends of the 
 TEST_CASE("loops with few turns and huge steps") {
   for (const unsigned factor : {1u, 4u}) {
     for (const std::uint32_t step : {0x3fffffffu, 0x20000000u}) {
-      for (const Given given : {Given::Values, Given::ConstantStep, Given::ConstantBounds}) {
-        check<u32, std::uint32_t>(given, 0u, 0xffffffffu, step, factor);
-        check<u32, std::uint32_t>(given, 5u, 0xfffffff0u, step, factor);
-        check<s32, std::int32_t>(given, std::numeric_limits<std::int32_t>::min(),
+      for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBounds}) {
+        check<u32, std::uint32_t>(kind, 0u, 0xffffffffu, step, factor);
+        check<u32, std::uint32_t>(kind, 5u, 0xfffffff0u, step, factor);
+        check<s32, std::int32_t>(kind, std::numeric_limits<std::int32_t>::min(),
                                  std::numeric_limits<std::int32_t>::max(),
                                  static_cast<std::int32_t>(step / 4), factor);
       }
@@ -222,15 +222,16 @@ TEST_CASE("loops with few turns and huge steps") {
 }
 
 TEST_CASE("random loops") {
-  rc::prop("random bounds, steps and factors", [](std::uint32_t begin, std::uint8_t turns) {
+  rc::prop("random bounds, steps and factors", [](std::uint32_t begin, std::uint8_t iterations) {
     const std::uint32_t step = *rc::gen::inRange(1u, 1000u);
     const unsigned factor = *rc::gen::inRange(1u, 9u);
-    const std::uint64_t last = std::uint64_t{begin} + std::uint64_t{step} * turns;
+    const std::uint64_t last = std::uint64_t{begin} + std::uint64_t{step} * iterations;
     const auto end = static_cast<std::uint32_t>(
-        last > 0xffffffffu ? 0xffffffffu : last - (turns != 0 ? *rc::gen::inRange(0u, step) : 0));
-    for (const Given given : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
-                              Given::ConstantEndStep, Given::ConstantBounds}) {
-      check<u32, std::uint32_t>(given, begin, end, step, factor);
+        last > 0xffffffffu ? 0xffffffffu
+                           : last - (iterations != 0 ? *rc::gen::inRange(0u, step) : 0));
+    for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
+                             Given::ConstantEndStep, Given::ConstantBounds}) {
+      check<u32, std::uint32_t>(kind, begin, end, step, factor);
     }
   });
 }

@@ -88,7 +88,7 @@ int read_back(typename Stored<T>::type value) {
   }
 }
 
-// What a pointer to the elements is: tf32 lies in memory as f32.
+// What a pointer to the elements is: tf32 is in memory as f32.
 template <class T>
 using InMemory = std::conditional_t<std::is_same_v<T, tf32>, f32, T>;
 
@@ -111,28 +111,28 @@ ptx::Module product(Path path, bool loop, std::string_view target) {
     if (path == Path::Global) {
       return {load_fragment<FA>(k, a, Shape::kK), load_fragment<FB>(k, b, Shape::kK)};
     }
-    // The tiles as they lie in global memory, or transposed.
-    const bool turned = path == Path::Transposed;
-    const unsigned a_stride = turned ? Shape::kM : Shape::kK;
-    const unsigned b_stride = turned ? Shape::kN : Shape::kK;
+    // The tiles as they are in global memory, or transposed.
+    const bool transposed = path == Path::Transposed;
+    const unsigned a_stride = transposed ? Shape::kM : Shape::kK;
+    const unsigned b_stride = transposed ? Shape::kN : Shape::kK;
     const auto ta = k.shared<InMemory<A>>(Shape::kM * Shape::kK, "ta", 128);
     const auto tb = k.shared<InMemory<B>>(Shape::kK * Shape::kN, "tb", 128);
     const auto tid = k.tid_x();
     k.for_(tid, Shape::kM * Shape::kK, Lanes::kWarp, [&](const Value<u32>& i) {
       const auto row = i / Shape::kK;
       const auto column = i % Shape::kK;
-      ta[turned ? column * a_stride + row : i] = a[i];
+      ta[transposed ? column * a_stride + row : i] = a[i];
     });
     k.for_(tid, Shape::kN * Shape::kK, Lanes::kWarp, [&](const Value<u32>& i) {
       const auto column = i / Shape::kK;
       const auto row = i % Shape::kK;
-      tb[turned ? row * b_stride + column : i] = b[i];
+      tb[transposed ? row * b_stride + column : i] = b[i];
     });
     k.bar_sync();
     return {ldmatrix<FA>(k, ta.base(), a_stride,
-                         turned ? MatrixOrder::ColumnMajor : MatrixOrder::RowMajor),
+                         transposed ? MatrixOrder::ColumnMajor : MatrixOrder::RowMajor),
             ldmatrix<FB>(k, tb.base(), b_stride,
-                         turned ? MatrixOrder::RowMajor : MatrixOrder::ColumnMajor)};
+                         transposed ? MatrixOrder::RowMajor : MatrixOrder::ColumnMajor)};
   };
   const std::pair<FA, FB> ab = load();
   const FA& fa = ab.first;
@@ -246,8 +246,8 @@ TEST_CASE("stmatrix stores what ldmatrix loads, straight and transposed") {
     const auto in = k.param<Ptr<f32>>("in");
     const auto out = k.param<Ptr<f16>>("out");
     const auto tile = k.shared<f16>(16 * 8, "tile", 128);
-    const auto whole = load_fragment<FragmentC<m16n8k16, f32>>(k, in, 8);
-    const FragmentD<m16n8k16, f32> d(whole.registers());
+    const auto full = load_fragment<FragmentC<m16n8k16, f32>>(k, in, 8);
+    const FragmentD<m16n8k16, f32> d(full.registers());
     stmatrix(k, tile.base(), narrow<f16>(k, d), rows ? 8 : 16, order);
     k.bar_sync();
     k.for_(k.tid_x(), 16 * 8, Lanes::kWarp, [&](const Value<u32>& i) { out[i] = tile[i]; });

@@ -143,12 +143,12 @@ class Builder {
   std::list<std::vector<Operand>> vectors_;  // what the operands in braces point to
 };
 
-std::vector<ptx::Modifier> words_of(const ptx::Instruction& s) {
-  std::vector<ptx::Modifier> words;
-  for (const ptx::Modifier word : s.modifiers) {
-    if (word != ptx::Modifier::none) words.push_back(word);
+std::vector<ptx::Modifier> modifiers_of(const ptx::Instruction& s) {
+  std::vector<ptx::Modifier> modifiers;
+  for (const ptx::Modifier modifier : s.modifiers) {
+    if (modifier != ptx::Modifier::none) modifiers.push_back(modifier);
   }
-  return words;
+  return modifiers;
 }
 
 struct Line {
@@ -183,8 +183,8 @@ bool emit(Builder& b, const Line& line, std::size_t place = ptx::kMaxOperands,
     const ptx::Modifier space = i == place ? elsewhere : space_of_operand(line, i);
     if (!b.translate(line.module, line.function(), o, space, operands)) return false;
   }
-  const auto words = words_of(*line.statement);
-  const auto now = [&] { b.k.emit(line.statement->op, words, operands); };
+  const auto modifiers = modifiers_of(*line.statement);
+  const auto now = [&] { b.k.emit(line.statement->op, modifiers, operands); };
   if (line.statement->guard.present()) {
     const Pred p = b.k.undefined<pred>();
     b.k.guarded(line.statement->guard.negated ? !p : p, now);

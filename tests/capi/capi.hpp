@@ -75,11 +75,11 @@ inline void open_emulator(OwnedDevice& device, std::initializer_list<ptxgen_sett
 }
 
 inline ptxgen_geometry geometry(std::uint32_t blocks, std::uint32_t threads) {
-  ptxgen_geometry made{};
-  made.struct_bytes = sizeof made;
-  made.grid[0] = blocks;
-  made.block[0] = threads;
-  return made;
+  ptxgen_geometry result{};
+  result.struct_bytes = sizeof result;
+  result.grid[0] = blocks;
+  result.block[0] = threads;
+  return result;
 }
 
 /// Device memory with the given elements.

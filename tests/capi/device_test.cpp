@@ -278,7 +278,7 @@ TEST_CASE("threads use one device, each call's status is its own", "[capi]") {
         } else {
           wrong[t] += ptxgen_buffer_create(device, UINT64_MAX, &buffer) != PTXGEN_ERROR_DEVICE;
           wrong[t] += ptxgen_buffer_create(device, 1, nullptr) != PTXGEN_ERROR_USAGE;
-          // Errors of several threads meet on one handle: either may be the last.
+          // Several threads report errors on one handle: either may be the last.
           const std::string code = error_code(device);
           wrong[t] += code != "out-of-memory" && code != "null";
         }

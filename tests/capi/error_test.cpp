@@ -102,12 +102,12 @@ TEST_CASE("what is asked of no error is empty", "[capi]") {
 TEST_CASE("texts are cut to the buffer, never beyond it", "[capi]") {
   const Thing thing;
   CHECK(guarded(&thing, [] { throw UsageError{"c", "0123456789"}; }) == PTXGEN_ERROR_USAGE);
-  const std::string whole = "error: 0123456789 [c]";
-  for (std::size_t bytes = 0; bytes < whole.size() + 3; ++bytes) {
+  const std::string full = "error: 0123456789 [c]";
+  for (std::size_t bytes = 0; bytes < full.size() + 3; ++bytes) {
     std::string buffer(bytes + 2, '#');
-    CHECK(ptxgen_last_error_text(&thing, buffer.data(), bytes) == whole.size());
-    const std::size_t fits = bytes == 0 ? 0 : std::min(bytes - 1, whole.size());
-    CHECK(buffer.substr(0, fits) == whole.substr(0, fits));
+    CHECK(ptxgen_last_error_text(&thing, buffer.data(), bytes) == full.size());
+    const std::size_t fits = bytes == 0 ? 0 : std::min(bytes - 1, full.size());
+    CHECK(buffer.substr(0, fits) == full.substr(0, fits));
     if (bytes != 0) CHECK(buffer[fits] == '\0');
     CHECK(buffer.substr(bytes) == "##");
   }

@@ -142,7 +142,7 @@ TEST_CASE("PTX that is wrong is refused with line and rule", "[capi]") {
   CHECK(error_code(nullptr) == "type-mismatch");
 }
 
-TEST_CASE("gates stand before every load, and can be turned off", "[capi]") {
+TEST_CASE("gates run before every load, and can be turned off", "[capi]") {
   const std::string text =
       ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() .reqntid 2048 { ret; }\n";
   OwnedProgram program;

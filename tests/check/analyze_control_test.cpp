@@ -50,7 +50,7 @@ DONE:
 }
 
 TEST_CASE("names of labels mean nothing") {
-  // Branches forward over work; labels that nobody needs; a counter that is used.
+  // Branches forward over work; labels that nothing needs; a counter that is used.
   CHECK(loops(R"(  ld.param.u32 %r1, [n];
   mov.u32 %r2, 0;
 loop_end:
@@ -72,7 +72,7 @@ loop_end:
 )") == "");
 }
 
-TEST_CASE("behind a label that something branches to, no loop was lost") {
+TEST_CASE("after a label that something branches to, no loop was lost") {
   CHECK(loops(R"(  ld.param.u32 %r1, [n];
   mov.u32 %r2, 0;
   setp.eq.u32 %p2, %r1, 7;
@@ -135,7 +135,7 @@ TEST_CASE("a counter that runs away from its bound") {
         "ends after its first iteration or runs far too long\n");
 }
 
-TEST_CASE("counters that come to their bound") {
+TEST_CASE("counters that reach their bound") {
   CHECK(loops(counted("0", "add.u32 %r2, %r2, 1", "setp.lt.u32 %p1, %r2, %r1", "@%p1")) == "");
   CHECK(loops(counted("0", "add.u32 %r2, %r2, 1", "setp.ge.u32 %p1, %r2, %r1", "@!%p1")) == "");
   CHECK(loops(counted("9", "add.s32 %r2, %r2, -1", "setp.ge.s32 %p1, %r2, 0", "@%p1")) == "");
@@ -153,9 +153,9 @@ TEST_CASE("counters that come to their bound") {
 
 namespace {
 
-/// Element `ctaid.x * ntid.x + tid.x` of a: %r4 the index, %rd3 its address. `before` stands
+/// Element `ctaid.x * ntid.x + tid.x` of a: %r4 the index, %rd3 its address. `before` is
 /// between the index and the address.
-std::string element(const std::string& before, const std::string& behind) {
+std::string element(const std::string& before, const std::string& after) {
   return R"(  ld.param.u32 %r1, [n];
   ld.param.u64 %rd1, [a];
   cvta.to.global.u64 %rd1, %rd1;
@@ -166,7 +166,7 @@ std::string element(const std::string& before, const std::string& behind) {
 )" + before +
          R"(  mul.wide.u32 %rd2, %r4, 4;
   add.s64 %rd3, %rd1, %rd2;
-)" + behind +
+)" + after +
          "DONE:\n  ret;\n";
 }
 const std::string kStore = "  st.global.u32 [%rd3], 1;\n";
@@ -205,7 +205,7 @@ TEST_CASE("what guards an access") {
 }
 
 TEST_CASE("what does not guard an access") {
-  // A comparison of something else; one that both ways come together behind; one behind it.
+  // A comparison of something else; one that both ways come together after; one after it.
   CHECK(bounds(element("  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra DONE;\n", kStore)) != "");
   CHECK(bounds(element("  setp.lt.u32 %p1, %r4, %r1;\n  @%p1 bra NEXT;\n"
                        "  st.shared.u32 [tile], 1;\nNEXT:\n",
@@ -235,7 +235,7 @@ TEST_CASE("the number of the thread alone") {
   CHECK(summary(gates::analyze(module, {.target = {}, .entry = {}, .block = {64, 1, 1}})) == "");
 }
 
-TEST_CASE("one element for each block, and indices from memory, are nobody's concern") {
+TEST_CASE("one element for each block, and indices from memory, are not reported") {
   CHECK(bounds(R"(  ld.param.u64 %rd1, [a];
   mov.u32 %r1, %ctaid.x;
   mul.wide.u32 %rd2, %r1, 4;
@@ -250,12 +250,12 @@ TEST_CASE("one element for each block, and indices from memory, are nobody's con
 }
 
 TEST_CASE("the analyzer takes bodies that the verifier refuses") {
-  const ptx::Module whole = kernel(element("  setp.ge.u32 %p1, %r4, %r1;\n  @%p1 bra DONE;\n",
-                                           "LOOP:\n  ld.shared.u32 %r6, [%rd3];\n"
-                                           "  sub.u32 %r6, %r6, %r6;\n  @%p1 bra LOOP;\n" +
-                                               kStore));
-  for (std::size_t i = 0; i < whole.functions[0].operands.size(); ++i) {
-    ptx::Module module = whole;
+  const ptx::Module full = kernel(element("  setp.ge.u32 %p1, %r4, %r1;\n  @%p1 bra DONE;\n",
+                                          "LOOP:\n  ld.shared.u32 %r6, [%rd3];\n"
+                                          "  sub.u32 %r6, %r6, %r6;\n  @%p1 bra LOOP;\n" +
+                                              kStore));
+  for (std::size_t i = 0; i < full.functions[0].operands.size(); ++i) {
+    ptx::Module module = full;
     ptx::Operand& operand = module.functions[0].operands[i];
     operand.id = 1000;
     CHECK_NOTHROW(gates::analyze(module));
@@ -264,8 +264,8 @@ TEST_CASE("the analyzer takes bodies that the verifier refuses") {
     operand = ptx::Operand::label({77});
     CHECK_NOTHROW(gates::analyze(module));
   }
-  for (std::size_t i = 0; i < whole.functions[0].body.size(); ++i) {
-    ptx::Module module = whole;
+  for (std::size_t i = 0; i < full.functions[0].body.size(); ++i) {
+    ptx::Module module = full;
     if (module.functions[0].body[i].kind != ptx::StatementKind::Instruction) continue;
     module.functions[0].body[i].operand_count = 0;
     CHECK_NOTHROW(gates::analyze(module));

@@ -187,8 +187,8 @@ TEST_CASE("a copy in some threads only is none") {
 
 namespace {
 
-/// A loop over n that loads %f2 from shared memory each round; `sum` stands in it, `behind` after.
-std::string sum_loop(const std::string& sum, const std::string& behind) {
+/// A loop over n that loads %f2 from shared memory each round; `sum` is in it, `after` after.
+std::string sum_loop(const std::string& sum, const std::string& after) {
   return R"(  ld.param.u32 %r1, [n];
   mov.u32 %r2, 0;
   mov.u32 %r3, tile;
@@ -200,7 +200,7 @@ LOOP:
          R"(  add.u32 %r2, %r2, 1;
   setp.lt.u32 %p1, %r2, %r1;
   @%p1 bra LOOP;
-)" + behind +
+)" + after +
          "  ret;\n";
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a maximum that forgets, and an integer sum") {
 
 TEST_CASE("sums that keep what they have") {
   const std::string store = "  st.shared.f32 [other], %f1;\n";
-  // In place; by way of another register; used in the loop; not used behind it.
+  // In place; by way of another register; used in the loop; not used after it.
   CHECK(found(sum_loop("  add.f32 %f1, %f1, %f2;\n", store), "stale-accumulator") == "");
   CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n  mov.f32 %f1, %f3;\n", store),
               "stale-accumulator") == "");
@@ -247,7 +247,7 @@ TEST_CASE("sums that keep what they have") {
                        "  st.shared.f32 [other], %f3;\n"),
               "stale-accumulator") == "");
   CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n", store), "stale-accumulator") == "");
-  // What goes on from the sum is no sum: the product of a round, a test of it.
+  // What is computed from the sum is no sum: the product of a round, a test of it.
   CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n  mul.f32 %f4, %f3, %f2;\n",
                        "  st.shared.f32 [other], %f4;\n"),
               "stale-accumulator") == "");

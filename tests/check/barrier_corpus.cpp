@@ -27,9 +27,9 @@ std::string trimmed(std::string text) {
 }
 
 BarrierCase read_head(const std::string& line) {
-  BarrierCase made;
+  BarrierCase result;
   const std::size_t colon = line.find(':');
-  made.name = trimmed(line.substr(5, colon - 5));
+  result.name = trimmed(line.substr(5, colon - 5));
   std::istringstream parts(line.substr(colon + 1));
   std::string part;
   while (std::getline(parts, part, ',')) {
@@ -37,34 +37,34 @@ BarrierCase read_head(const std::string& line) {
     std::string word;
     words >> word;
     if (word == "error") {
-      made.verdict = BarrierCase::Verdict::Error;
+      result.verdict = BarrierCase::Verdict::Error;
     } else if (word == "exits") {
-      made.verdict = BarrierCase::Verdict::Exits;
+      result.verdict = BarrierCase::Verdict::Exits;
     } else if (word == "leaves") {
-      made.run = BarrierCase::Run::Leaves;
+      result.run = BarrierCase::Run::Leaves;
     } else if (word == "warning") {
-      made.verdict = BarrierCase::Verdict::Warning;
+      result.verdict = BarrierCase::Verdict::Warning;
     } else if (word == "clean") {
-      made.verdict = BarrierCase::Verdict::Clean;
+      result.verdict = BarrierCase::Verdict::Clean;
     } else if (word == "fails") {
-      made.run = BarrierCase::Run::Fails;
+      result.run = BarrierCase::Run::Fails;
     } else if (word == "passes") {
-      made.run = BarrierCase::Run::Passes;
+      result.run = BarrierCase::Run::Passes;
     } else if (word == "cannot") {
-      made.run = BarrierCase::Run::CannotRun;
+      result.run = BarrierCase::Run::CannotRun;
     } else if (word == "block") {
-      for (std::uint32_t& extent : made.block) words >> extent;
-      for (std::uint32_t& extent : made.block) extent = extent == 0 ? 1 : extent;
+      for (std::uint32_t& extent : result.block) words >> extent;
+      for (std::uint32_t& extent : result.block) extent = extent == 0 ? 1 : extent;
     } else if (word == "n") {
-      words >> made.n;
+      words >> result.n;
     } else if (word == "shape") {
       words >> word;
-      made.shape = word == "unknown" ? BarrierCase::Shape::Unknown : BarrierCase::Shape::Required;
+      result.shape = word == "unknown" ? BarrierCase::Shape::Unknown : BarrierCase::Shape::Required;
     } else {
-      throw std::runtime_error(made.name + ": what is '" + word + "'?");
+      throw std::runtime_error(result.name + ": what is '" + word + "'?");
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace ptxgen::test {
 
-/// A kernel of the corpus. In its file it stands as
+/// A kernel of the corpus. In its file it is as
 ///
 ///     case NAME: error|warning|exits|clean, fails|leaves|passes|cannot run, block X [Y [Z]]..
 ///       ..[, n N][, shape S]
@@ -19,7 +19,7 @@ namespace ptxgen::test {
 /// What the gate must say (`exits`: nothing but exited-before-barrier), whether a run must meet a
 /// fault at a barrier or threads that left before one (`leaves`), and with which block and
 /// parameter `n` (40 if not said). `shape given`: the gate is told the block, `reqntid`: the kernel
-/// says it, `unknown`: nobody does. The PTX is the body of a kernel with parameters n (u32) and
+/// says it, `unknown`: neither does. The PTX is the body of a kernel with parameters n (u32) and
 /// data (u64, 1024 words 0, 1, 2, ..), shared memory `tile`, a constant `table`, registers %p %r
 /// %rd, and %tx, %n, %data already read; `.func` ... `}` goes before it.
 struct BarrierCase {
@@ -42,8 +42,8 @@ struct BarrierCase {
 /// What a launch of the kernel found at barriers.
 struct BarrierRun {
   bool fault = false;  ///< barrier-divergence, barrier-deadlock, or sync-mask of bar.warp.sync
-  bool left = false;   ///< threads left the kernel before a barrier that others came to
-  bool over_budget = false;  ///< it never came to its end
+  bool left = false;   ///< threads left the kernel before a barrier that others reached
+  bool over_budget = false;  ///< it never reached its end
   bool other_mask = false;   ///< sync-mask of another instruction
   std::string findings;
 };

@@ -18,10 +18,10 @@ using namespace ptxgen::test;
 
 namespace {
 
-void judge(const std::string& file, std::size_t least) {
+void judge(const std::string& file, std::size_t min) {
   const std::vector<BarrierCase> cases =
       read_barrier_cases(std::string(BARRIER_CORPUS) + "/" + file);
-  CHECK(cases.size() >= least);
+  CHECK(cases.size() >= min);
   for (const BarrierCase& test : cases) {
     INFO(test.name);
     const ptx::Module module = ptx::parse(test.ptx);
@@ -124,7 +124,7 @@ TEST_CASE("threads that leave before a barrier are a warning, an error in code t
   CHECK(errors >= 25);
 }
 TEST_CASE("barriers that cannot be shown safe are warnings") { judge("warnings.txt", 35); }
-TEST_CASE("barriers that all threads come to are not reported") { judge("clean.txt", 50); }
+TEST_CASE("barriers that all threads reach are not reported") { judge("clean.txt", 50); }
 TEST_CASE("barriers in functions and beside their calls are judged together") {
   judge("functions.txt", 20);
 }

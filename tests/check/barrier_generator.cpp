@@ -16,9 +16,9 @@ class Writer {
   BarrierKernel write() {
     constexpr std::array<std::array<std::uint32_t, 3>, 6> kShapes = {
         {{96, 1, 1}, {64, 1, 1}, {32, 1, 1}, {128, 1, 1}, {48, 1, 1}, {32, 2, 1}}};
-    BarrierKernel made;
-    made.block = kShapes[pick(kShapes.size())];
-    made.shape_known = chance(75);
+    BarrierKernel result;
+    result.block = kShapes[pick(kShapes.size())];
+    result.shape_known = chance(75);
     // How often a choice is one that all threads agree on.
     uniform_ = static_cast<unsigned>(30 + 35 * pick(3));
     named_ = chance(35);
@@ -42,8 +42,8 @@ class Writer {
     sequence(0, 4);
     flush_labels();
     line("ret");
-    made.ptx = barrier_kernel(body_, function_);
-    return made;
+    result.ptx = barrier_kernel(body_, function_);
+    return result;
   }
 
  private:
@@ -258,8 +258,8 @@ class Writer {
 
   // Statements -----------------------------------------------------------------------------------
 
-  void sequence(int depth, std::size_t most) {
-    const std::size_t count = 1 + pick(most);
+  void sequence(int depth, std::size_t max) {
+    const std::size_t count = 1 + pick(max);
     for (std::size_t i = 0; i < count; ++i) {
       statement(depth);
       if (!pending_.empty() && chance(40)) {
@@ -386,7 +386,7 @@ class Writer {
 
   std::mt19937_64 random_;
   std::string body_, function_;
-  std::vector<std::string> pending_;   // labels that are jumped to and stand nowhere yet
+  std::vector<std::string> pending_;   // labels that are jumped to and not placed yet
   std::vector<std::string> counters_;  // of the loops around
   std::size_t labels_ = 0, next_p_ = 0, next_r_ = 0;
   unsigned uniform_ = 60;

@@ -9,7 +9,7 @@ namespace ptxgen::test {
 
 /// A kernel of barriers of all kinds under control of all kinds: branches and loops, structured or
 /// with jumps between them, exits, device functions; conditions of the thread's index, parameters,
-/// blocks, loaded values, votes, bar.red, loop counters. It always comes to its end but for its
+/// blocks, loaded values, votes, bar.red, loop counters. It always reaches its end but for its
 /// barriers. About one in three is safe.
 struct BarrierKernel {
   std::string ptx;

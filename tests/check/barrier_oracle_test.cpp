@@ -29,15 +29,15 @@ enum class Said { Safe, Exits, Warning, Error };
 Said judge(const BarrierKernel& kernel, std::string& text) {
   gates::GateOptions options;
   if (kernel.shape_known) options.block = kernel.block;
-  Said said = Said::Safe;
+  Said verdict = Said::Safe;
   for (const Finding& finding : gates::barrier_safety(ptx::parse(kernel.ptx), options)) {
     text += to_text(finding) + "\n";
-    // What is wrong with a function shows only in a kernel that comes to call it.
+    // What is wrong with a function shows only in a kernel that calls it.
     const bool wrong = finding.severity == Severity::Error && finding.kernel == "kernel";
     const bool exits = finding.rule == "exited-before-barrier";
-    said = std::max(said, wrong ? Said::Error : exits ? Said::Exits : Said::Warning);
+    verdict = std::max(verdict, wrong ? Said::Error : exits ? Said::Exits : Said::Warning);
   }
-  return said;
+  return verdict;
 }
 
 /// Whether a launch fails: of 50 schedules, with several values of the parameter. `left`: whether
@@ -49,7 +49,8 @@ bool fails(const BarrierKernel& kernel, int seeds, bool& discard, bool& left, st
     const std::uint32_t n = kValues[static_cast<std::size_t>(seed) % kValues.size()];
     const BarrierRun run = program.run(kernel.block, n, static_cast<std::uint64_t>(seed));
     discard = discard || run.over_budget;
-    // Lanes that a vote waits for in vain may hold up others at a barrier that is right by itself.
+    // Lanes that a vote waits for without success may hold up others at a barrier that is right by
+    // itself.
     if (run.other_mask) {
       discard = true;
       return false;
@@ -72,33 +73,34 @@ TEST_CASE("no kernel that fails at a barrier is called safe") {
     BarrierKernel kernel = random_barrier_kernel(number);
     std::string findings, why;
     bool discard = false, left = false;
-    const Said said = judge(kernel, findings);
+    const Said verdict = judge(kernel, findings);
     const bool failed = fails(kernel, 50, discard, left, why);
     ++tally.kernels;
     if (discard && !failed && !left) {
       ++tally.discarded;
       continue;
     }
-    tally.safe += said == Said::Safe ? 1 : 0;
-    tally.warned += said == Said::Warning ? 1 : 0;
-    tally.exits += said == Said::Exits ? 1 : 0;
-    tally.exits_seen += said == Said::Exits && left ? 1 : 0;
-    tally.refused += said == Said::Error ? 1 : 0;
-    tally.refused_fails += said == Said::Error && (failed || left) ? 1 : 0;
-    tally.false_alarms += said != Said::Safe && !failed && !left ? 1 : 0;
-    // Whoever is said to leave may do so, but nothing else is to happen at a barrier.
-    const bool missed = (said == Said::Safe && (failed || left)) || (said == Said::Exits && failed);
+    tally.safe += verdict == Said::Safe ? 1 : 0;
+    tally.warned += verdict == Said::Warning ? 1 : 0;
+    tally.exits += verdict == Said::Exits ? 1 : 0;
+    tally.exits_seen += verdict == Said::Exits && left ? 1 : 0;
+    tally.refused += verdict == Said::Error ? 1 : 0;
+    tally.refused_fails += verdict == Said::Error && (failed || left) ? 1 : 0;
+    tally.false_alarms += verdict != Said::Safe && !failed && !left ? 1 : 0;
+    // A thread reported to leave may do so, but nothing else is to happen at a barrier.
+    const bool missed =
+        (verdict == Said::Safe && (failed || left)) || (verdict == Said::Exits && failed);
     if (missed) {
       ++tally.misses;
       INFO("kernel " << number << "\n" << kernel.ptx << findings << why);
       CHECK_FALSE(missed);
     }
-    // A run may end with threads that leave before it comes to the fault.
-    if (said == Said::Error && !failed && !left) {
+    // A run may end with threads that leave before it reaches the fault.
+    if (verdict == Said::Error && !failed && !left) {
       INFO("kernel " << number << "\n" << kernel.ptx << findings);
       CHECK(failed);
     }
-    if (show && said == Said::Warning && !failed) std::cout << kernel.ptx << findings << "\n";
+    if (show && verdict == Said::Warning && !failed) std::cout << kernel.ptx << findings << "\n";
   }
   CHECK(tally.misses == 0);
   CHECK(tally.safe > kernels / 10);

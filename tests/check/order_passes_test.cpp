@@ -25,7 +25,7 @@ std::vector<std::string> visible(const ptx::Module& module, bool weak_loads) {
 }
 
 // An access between others that could tempt a pass: a product and a sum around it, a load of which
-// nobody needs the value, a loop with a condition to split, constants to fold.
+// nothing needs the value, a loop with a condition to split, constants to fold.
 std::string kernel(const std::string& access) {
   return ".version 9.0\n.target sm_90\n.address_size 64\n"
          ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
@@ -91,7 +91,7 @@ TEST_CASE("no pass moves or removes what is ordered, whatever the order and the 
   }
 }
 
-TEST_CASE("weak loads of which nobody needs the value go, and no other") {
+TEST_CASE("weak loads of which nothing needs the value go, and no other") {
   for (const std::string& access : accesses()) {
     INFO(access);
     ptx::Module module = ptx::parse(kernel(access));
@@ -115,13 +115,13 @@ TEST_CASE("a split loop keeps the order of what is ordered on every path") {
         optimize::run_passes(module, {.passes = {"loop_split", "cleanup"}});
     if (!report.passes.front().changed) continue;
     ++split;
-    // Each half of the loop has one side of the condition, as it stood there; what is outside of
+    // Each half of the loop has one side of the condition, as it was there; what is outside of
     // the loop is there once.
     const auto after = skeletons(visible(module, false));
     std::vector<std::string> expected(before.begin(), before.begin() + 3);
     expected.push_back("st.global.u32");  // the half with the condition true
     expected.push_back(before[4]);        // the other half: the access,
-    expected.push_back(before[5]);        // and the store behind it
+    expected.push_back(before[5]);        // and the store after it
     expected.push_back(before.back());
     CHECK(after == expected);
   }

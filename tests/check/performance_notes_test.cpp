@@ -11,8 +11,8 @@ using namespace ptxgen::gates;
 
 namespace {
 
-std::string said(const std::string& body, const std::string& directive = ".reqntid 128, 1, 1",
-                 const GateOptions& options = {}) {
+std::string reported(const std::string& body, const std::string& directive = ".reqntid 128, 1, 1",
+                     const GateOptions& options = {}) {
   const std::string text = R"(.version 8.7
 .target sm_90
 .address_size 64
@@ -41,7 +41,7 @@ std::string said(const std::string& body, const std::string& directive = ".reqnt
 }  // namespace
 
 TEST_CASE("notes: uncoalesced accesses of global memory") {
-  CHECK(said("mad.wide.u32 %rd1, %r0, 64, %rd0;\nld.global.u32 %r9, [%rd1];\n") ==
+  CHECK(reported("mad.wide.u32 %rd1, %r0, 64, %rd0;\nld.global.u32 %r9, [%rd1];\n") ==
         "k.ptx:16: note: ld.global.u32 of a[64*tid.x] is not coalesced: lanes are 64 bytes apart, "
         "a warp moves 32 sectors for 128 bytes, 8 times what is needed [uncoalesced]\n"
         "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
@@ -49,7 +49,7 @@ TEST_CASE("notes: uncoalesced accesses of global memory") {
         "tile into shared memory first\n"
         "    for blocks of 128 x 1 x 1 threads\n");
   CHECK(
-      said("mad.wide.u32 %rd1, %r0, 12, %rd0;\nst.global.u32 [%rd1], 0;\n", "") ==
+      reported("mad.wide.u32 %rd1, %r0, 12, %rd0;\nst.global.u32 [%rd1], 0;\n", "") ==
       "k.ptx:16: note: st.global.u32 of a[12*tid.x] is not coalesced: lanes are 12 bytes apart, a "
       "warp moves 12 sectors for 128 bytes, 3 times what is needed [uncoalesced]\n"
       "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
@@ -57,43 +57,45 @@ TEST_CASE("notes: uncoalesced accesses of global memory") {
       "tile into shared memory first\n"
       "    for blocks of 1024 x 1 x 1 threads, assumed since the kernel requires none\n");
   // Not so bad as to be worth a note, and what is not known.
-  CHECK(said("mad.wide.u32 %rd1, %r0, 4, %rd0;\nst.global.u32 [%rd1+4], 0;\n") == "");
-  CHECK(said("ld.global.u32 %r9, [%rd0];\nmad.wide.u32 %rd1, %r9, 4, %rd0;\n"
-             "ld.global.u32 %r9, [%rd1];\n") == "");
+  CHECK(reported("mad.wide.u32 %rd1, %r0, 4, %rd0;\nst.global.u32 [%rd1+4], 0;\n") == "");
+  CHECK(reported("ld.global.u32 %r9, [%rd0];\nmad.wide.u32 %rd1, %r9, 4, %rd0;\n"
+                 "ld.global.u32 %r9, [%rd1];\n") == "");
   // By the shape of the block.
   const std::string rows =
       "mov.u32 %r3, %tid.y;\nmad.lo.u32 %r4, %r0, 32, %r3;\nmad.wide.u32 %rd1, %r4, 4, %rd0;\n"
       "ld.global.u32 %r9, [%rd1];\n";
-  CHECK(said(rows, "", {.block = {1, 32, 1}}) == "");
-  CHECK(said(rows, "", {.block = {32, 4, 1}}).find("8 times what is needed") != std::string::npos);
+  CHECK(reported(rows, "", {.block = {1, 32, 1}}) == "");
+  CHECK(reported(rows, "", {.block = {32, 4, 1}}).find("8 times what is needed") !=
+        std::string::npos);
 }
 
 TEST_CASE("notes: arrays of a thread that lanes index apart") {
-  CHECK(said("and.b32 %r3, %r0, 15;\nmad.lo.u32 %r3, %r3, 16, %r2;\nst.local.u32 [%r3], 0;\n") ==
-        "k.ptx:17: note: st.local.u32 of own[16*(tid.x mod 16)] is not coalesced: a warp moves 32 "
-        "sectors for 128 bytes, 8 times what is needed [uncoalesced]\n"
-        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
-        "    cure: index the array by what lanes agree on, or keep it in registers or shared "
-        "memory\n"
-        "    for blocks of 128 x 1 x 1 threads\n");
+  CHECK(
+      reported("and.b32 %r3, %r0, 15;\nmad.lo.u32 %r3, %r3, 16, %r2;\nst.local.u32 [%r3], 0;\n") ==
+      "k.ptx:17: note: st.local.u32 of own[16*(tid.x mod 16)] is not coalesced: a warp moves 32 "
+      "sectors for 128 bytes, 8 times what is needed [uncoalesced]\n"
+      "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
+      "    cure: index the array by what lanes agree on, or keep it in registers or shared "
+      "memory\n"
+      "    for blocks of 128 x 1 x 1 threads\n");
 }
 
 TEST_CASE("notes: bank conflicts") {
-  CHECK(said("mad.lo.u32 %r3, %r0, 128, %r1;\nst.shared.u32 [%r3], 0;\n") ==
+  CHECK(reported("mad.lo.u32 %r3, %r0, 128, %r1;\nst.shared.u32 [%r3], 0;\n") ==
         "k.ptx:16: note: st.shared.u32 of tile[128*tid.x] has bank conflicts: lanes are 128 bytes "
         "apart, a warp takes 32 wavefronts where 1 would do [bank-conflict]\n"
         "    rule: shared memory has 32 banks of 4 bytes, and different words of one bank are "
         "served one after another\n"
         "    cure: make rows one element longer, or exchange columns by the number of their row\n"
         "    for blocks of 128 x 1 x 1 threads\n");
-  CHECK(said("mad.lo.u32 %r3, %r0, 132, %r1;\nst.shared.u32 [%r3], 0;\n") == "");
-  CHECK(said("mad.lo.u32 %r3, %r0, 8, %r1;\nst.shared.u32 [%r3], 0;\n")
+  CHECK(reported("mad.lo.u32 %r3, %r0, 132, %r1;\nst.shared.u32 [%r3], 0;\n") == "");
+  CHECK(reported("mad.lo.u32 %r3, %r0, 8, %r1;\nst.shared.u32 [%r3], 0;\n")
             .find("a warp takes 2 wavefronts where 1 would do") != std::string::npos);
 }
 
 TEST_CASE("notes: copies") {
-  CHECK(said("mad.wide.u32 %rd1, %r0, 64, %rd0;\nmad.lo.u32 %r3, %r0, 128, %r1;\n"
-             "cp.async.ca.shared.global [%r3], [%rd1], 4;\n") ==
+  CHECK(reported("mad.wide.u32 %rd1, %r0, 64, %rd0;\nmad.lo.u32 %r3, %r0, 128, %r1;\n"
+                 "cp.async.ca.shared.global [%r3], [%rd1], 4;\n") ==
         "k.ptx:17: note: cp.async.ca.shared.global of a[64*tid.x] is not coalesced: lanes are 64 "
         "bytes apart, a warp moves 32 sectors for 128 bytes, 8 times what is needed "
         "[uncoalesced]\n"
@@ -107,11 +109,11 @@ TEST_CASE("notes: copies") {
         "served one after another\n"
         "    cure: make rows one element longer, or exchange columns by the number of their row\n"
         "    for blocks of 128 x 1 x 1 threads\n");
-  CHECK(said("mad.wide.u32 %rd1, %r0, 16, %rd0;\nmad.lo.u32 %r3, %r0, 16, %r1;\n"
-             "cp.async.cg.shared.global [%r3], [%rd1], 16;\n") == "");
+  CHECK(reported("mad.wide.u32 %rd1, %r0, 16, %rd0;\nmad.lo.u32 %r3, %r0, 16, %r1;\n"
+                 "cp.async.cg.shared.global [%r3], [%rd1], 16;\n") == "");
   // A bulk copy is contiguous: at worst it takes a sector more, which few bytes do not pay for.
   const auto store = [](const std::string& operands) {
-    return said("cp.async.bulk.global.shared::cta.bulk_group " + operands + ";\n");
+    return reported("cp.async.bulk.global.shared::cta.bulk_group " + operands + ";\n");
   };
   CHECK(store("[%rd0+16], [%r1], 32") ==
         "k.ptx:15: note: cp.async.bulk.global.shared::cta.bulk_group of a[16] begins within a "
@@ -160,7 +162,7 @@ TEST_CASE("notes: of the library's kernels the strided GEMV has one, at its call
   }
 }
 
-TEST_CASE("notes: stand in the list of gates, and not before a load") {
+TEST_CASE("notes: in the list of gates, and not run before a load") {
   bool found = false;
   for (const GateInfo& gate : all_gates()) {
     if (gate.name != "performance_notes") continue;

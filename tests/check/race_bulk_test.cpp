@@ -10,7 +10,7 @@ using namespace ptxgen::test;
 namespace {
 
 /// %r1 the number of the thread, %r2 the address of its word of `tile`, %r4 and %r5 those of two
-/// mbarriers, %p1 whether it is thread 0; after a barrier that all come to.
+/// mbarriers, %p1 whether it is thread 0; after a barrier that all reach.
 const std::string kStart = R"(  mov.u32 %r1, %tid.x;
   mov.u32 %r2, tile;
   mad.lo.u32 %r2, %r1, 4, %r2;
@@ -85,7 +85,7 @@ TEST_CASE("one thread may wait for all, if a barrier tells them") {
                        wait("W") + "MEET:\n  bar.sync 0;\n" + kRead + "  bar.sync 0;\n" + copy() +
                        "  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n  @%p4 bra L;\n")
                   .empty());
-  // In the round behind the copy nobody waits, although barriers part all others from it.
+  // In the round after the copy no thread waits, although barriers part all others from it.
   CHECK_FALSE(races_in(kStart + "L:\n  setp.eq.u32 %p1, %r1, %r9;\n  @!%p1 bra MEET;\n" +
                        wait("W") + "MEET:\n  bar.sync 0;\n" + kRead + "  bar.sync 0;\n" + copy() +
                        "  add.u32 %r9, %r9, 64;\n  setp.lt.u32 %p4, %r9, 999;\n  @%p4 bra L;\n")

@@ -39,7 +39,7 @@ TEST_CASE("where threads may arrive at any barrier without waiting, none orders"
   CHECK(races_in(kOwn + kWrite + "  bar.sync 0;\n" + kReadNext + "  bar.arrive 1, 64;\n").empty());
 }
 
-TEST_CASE("behind the barriers of two arms is one place in time") {
+TEST_CASE("after the barriers of two arms is one place in time") {
   const std::string arms = R"(  setp.lt.u32 %p1, %r1, 32;
   @%p1 bra WRITES;
   barrier.sync 0;
@@ -89,14 +89,14 @@ TEST_CASE("ldmatrix reads the rows that its first lanes name") {
 }
 
 TEST_CASE("generic pointers point to shared memory only if some are made of its addresses") {
-  const std::string made =
+  const std::string result =
       "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n  st.u32 [%rd2], %r1;\n";
-  CHECK_FALSE(races_in(kOwn + made).empty());
+  CHECK_FALSE(races_in(kOwn + result).empty());
   const std::string parameter = "  st.u32 [%rd1], %r1;\n";
   CHECK(races_in(kOwn + parameter + kWrite).empty());
   const std::string loaded = "  ld.global.u64 %rd3, [%rd1];\n  st.u32 [%rd3], %r1;\n";
   CHECK(races_in(kOwn + loaded).empty());
-  CHECK_FALSE(races_in(kOwn + made.substr(0, made.find("  st")) + loaded).empty());
+  CHECK_FALSE(races_in(kOwn + result.substr(0, result.find("  st")) + loaded).empty());
   // What comes from a parameter points elsewhere, whatever else is made.
   CHECK(
       races_in(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
@@ -179,8 +179,8 @@ TEST_CASE("three buffers in turn are not followed: a counter that wraps breaks t
                   .empty());
 }
 
-TEST_CASE("rounds of a loop are compared as far apart as its barrier lets threads be") {
-  // Row j is written, and row 2 - j read behind the barrier, for j from 0 to 2.
+TEST_CASE("iterations of a loop are compared as far apart as its barrier lets threads be") {
+  // Row j is written, and row 2 - j read after the barrier, for j from 0 to 2.
   const std::string loop = R"(  mov.u32 %r5, 0;
 LOOP:
   mad.lo.u32 %r6, %r5, 256, %r2;
@@ -305,7 +305,7 @@ TEST_CASE("what is not known of two threads leaves a race possible, not proved")
     CHECK(has(text, "warning: "));
     CHECK_FALSE(has(text, "error: "));
   };
-  // A fence may order one behind the other.
+  // A fence may order one after the other.
   possible(kWrite + "  membar.cta;\n" + kReadNext);
   // A barrier that is passed or not.
   possible("  ld.global.u32 %r5, [%rd1];\n  setp.gt.u32 %p1, %r5, 3;\n" + kWrite +

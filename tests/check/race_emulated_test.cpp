@@ -59,7 +59,7 @@ bool raced(const std::string& body, std::uint32_t n) {
 
 }  // namespace
 
-TEST_CASE("where some only arrive at a barrier, those who wait there meet no one behind it") {
+TEST_CASE("where some only arrive at a barrier, those who wait there meet no one after it") {
   const auto handed_over = [](const std::string& first) {
     return "  @%p1 bra FIRST;\n  bar.sync 1, 64;\n  ld.shared.u32 %r4, [%r2+-128];\n  bra END;\n"
            "FIRST:\n" +
@@ -102,7 +102,7 @@ TEST_CASE("a size among the parameters moves the words of one warp onto those of
   CHECK_FALSE(gate(moved).empty());
 }
 
-TEST_CASE("only threads that go on are in the last round of a loop") {
+TEST_CASE("only threads that go on are in the last iteration of a loop") {
   // The word of element i in 8 columns with a pitch of 17 words.
   const auto word = [](const std::string& i) {
     return "  shr.u32 %r5, " + i + ", 3;\n  and.b32 %r6, " + i +
@@ -141,7 +141,7 @@ LOOP:
 
 }  // namespace
 
-TEST_CASE("behind its last round a loop does not begin again by itself") {
+TEST_CASE("after its last round a loop does not begin again by itself") {
   CHECK_FALSE(raced(kFourTimes, 5));
   CHECK(gate(kFourTimes) == "");
 }
@@ -180,7 +180,7 @@ TEST_CASE("what did not race in any launch is not proved") {
     CHECK_FALSE(has(text, "error: "));
     for (const std::uint32_t n : {4096u, 7u, 1u, 0u}) CHECK_FALSE(raced(body, n));
   };
-  // A way around the barrier of the warp that nobody takes.
+  // A way around the barrier of the warp that no thread takes.
   possible(
       "  shl.b32 %r5, %r9, 1;\n  and.b32 %r5, %r5, 1;\n  setp.ne.u32 %p2, %r5, 0;\n"
       "  xor.b32 %r6, %r1, 1;\n  mad.lo.u32 %r6, %r6, 4, %r3;\n  st.shared.u32 [%r2], %r1;\n"
@@ -223,7 +223,7 @@ TEST_CASE("a test that some rounds pass by ends no loop") {
   CHECK(gate(loop("")) == "");
 }
 
-TEST_CASE("behind one barrier some threads begin the next round, some stay in theirs") {
+TEST_CASE("after one barrier some threads begin the next round, some stay in theirs") {
   // One of two buffers is written, the other one read; the first warp stays in the first round
   // once.
   const auto loop = [](const std::string& stays) {
@@ -340,8 +340,8 @@ LOOP:
   CHECK_FALSE(raced(late, 2));
   CHECK(raced(late, 3));
   CHECK_FALSE(gate(late).empty());
-  // Behind a loop of four rounds.
-  const std::string behind = R"(  mov.u32 %r5, 0;
+  // After a loop of four rounds.
+  const std::string after = R"(  mov.u32 %r5, 0;
 LOOP:
   add.u32 %r5, %r5, 1;
   setp.lt.u32 %p3, %r5, 4;
@@ -353,6 +353,6 @@ LOOP:
   mad.lo.u32 %r8, %r8, 4, %r3;
   ld.shared.u32 %r4, [%r8];
 )";
-  CHECK(raced(behind, 5));
-  CHECK_FALSE(gate(behind).empty());
+  CHECK(raced(after, 5));
+  CHECK_FALSE(gate(after).empty());
 }

@@ -17,20 +17,20 @@ class Generator {
   Exchange run() {
     constexpr std::uint32_t kThreads[] = {32, 64, 96, 128, 64, 40};
     threads_ = dice_.pick(kThreads);
-    Exchange made;
-    made.block = {threads_, 1, 1};
-    if (threads_ % 16 == 0 && dice_.chance(25)) made.block = {16, threads_ / 16, 1};
-    if (threads_ % 32 == 0 && dice_.chance(15)) made.block = {8, 4, threads_ / 32};
+    Exchange result;
+    result.block = {threads_, 1, 1};
+    if (threads_ % 16 == 0 && dice_.chance(25)) result.block = {16, threads_ / 16, 1};
+    if (threads_ % 32 == 0 && dice_.chance(15)) result.block = {8, 4, threads_ / 32};
     careful_ = dice_.chance(50);
-    made.n = dice_.below(2) == 0 ? dice_.below(8) : threads_;
+    result.n = dice_.below(2) == 0 ? dice_.below(8) : threads_;
     head();
     const std::uint32_t parts = dice_.between(1, 4);
     for (std::uint32_t i = 0; i < parts; ++i) part(2);
     line("st.global.u32 [%slot], %sum;");
     line("ret;");
     text_ += "}\n";
-    made.ptx = std::move(text_);
-    return made;
+    result.ptx = std::move(text_);
+    return result;
   }
 
  private:
@@ -233,7 +233,7 @@ class Generator {
     line("@%p" + word(depth) + " bra " + top + ";");
   }
 
-  /// All threads take the same way, so that barriers may stand in it.
+  /// All threads take the same way, so that barriers may be in it.
   void branch(unsigned depth) {
     const std::string end = "L" + word(labels_++);
     line("setp.gt.u32 %p3, %n, " + word(dice_.below(6)) + ";");
@@ -244,7 +244,7 @@ class Generator {
 
   Dice dice_;
   std::uint32_t threads_ = 32;
-  bool careful_ = false;  ///< a barrier behind nearly every access
+  bool careful_ = false;  ///< a barrier after nearly every access
   unsigned labels_ = 0;
   unsigned stores_ = 0;
   std::string text_;

@@ -324,13 +324,13 @@ TEST_CASE("what depends on data is not shown") {
         "has no barrier\n");
 }
 
-TEST_CASE("a barrier is missed between a write and a read behind it, nowhere else") {
+TEST_CASE("a barrier is missed between a write and a read after it, nowhere else") {
   const std::string somewhere = R"(  ld.param.u64 %rd1, [a];
   ld.global.u32 %r5, [%rd1];
   mov.u32 %r6, tile;
   mad.lo.u32 %r6, %r5, 4, %r6;
 )";
-  // Behind a read, another write or an atomic operation the race is shared_race's alone.
+  // After a read, another write or an atomic operation the race is shared_race's alone.
   for (const char* const pair : {"  ld.shared.u32 %r3, [%r6];\n  st.shared.u32 [%r2], %r1;\n",
                                  "  st.shared.u32 [%r2], %r1;\n  st.shared.u32 [%r6], %r5;\n",
                                  "  st.shared.u32 [%r2], %r1;\n"
@@ -451,7 +451,7 @@ TEST_CASE("the cluster's barrier is one of the block") {
         "");
 }
 
-TEST_CASE("a copy that nobody has waited for") {
+TEST_CASE("a copy that no thread has waited for") {
   const auto copy = [](const std::string& wait) {
     return "  ld.param.u64 %rd1, [a];\n" +
            own_word("  cp.async.ca.shared.global [%r2], [%rd1], 4;\n" + wait +
@@ -534,9 +534,9 @@ LOOP:
 }
 
 TEST_CASE("two buffers in turn need one barrier a round") {
-  const auto loop = [](const std::string& turn) {
+  const auto loop = [](const std::string& iteration) {
     return own_word("  ld.param.u32 %r9, [n];\n  mov.u32 %r5, 0;\nLOOP:\n  and.b32 %r6, %r5, " +
-                    turn +
+                    iteration +
                     ";\n  mad.lo.u32 %r7, %r6, 256, %r2;\n  st.shared.u32 [%r7], %r1;\n"
                     "  bar.sync 0;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
                     "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
@@ -559,13 +559,13 @@ TEST_CASE("more than can be compared is said") {
 }
 
 TEST_CASE("the gate takes bodies that the verifier refuses") {
-  const ptx::Module whole =
+  const ptx::Module full =
       kernel(own_word("  ld.param.u32 %r9, [n];\n  setp.gt.u32 %p2, %r9, 3;\n"
                       "  @%p2 st.shared.u32 [%r2], %r9;\n  bar.sync 0;\nLOOP:\n"
                       "  ld.shared.u32 %r3, [%r2+4];\n"
                       "  setp.lt.u32 %p1, %r3, 3;\n  @%p1 bra LOOP;\n"));
-  for (std::size_t i = 0; i < whole.functions[0].operands.size(); ++i) {
-    ptx::Module module = whole;
+  for (std::size_t i = 0; i < full.functions[0].operands.size(); ++i) {
+    ptx::Module module = full;
     ptx::Operand& operand = module.functions[0].operands[i];
     operand.id = 1000;
     CHECK_NOTHROW(gates::shared_race(module));
@@ -574,14 +574,14 @@ TEST_CASE("the gate takes bodies that the verifier refuses") {
     operand = ptx::Operand::label({77});
     CHECK_NOTHROW(gates::shared_race(module));
   }
-  for (std::size_t i = 0; i < whole.functions[0].body.size(); ++i) {
-    ptx::Module module = whole;
+  for (std::size_t i = 0; i < full.functions[0].body.size(); ++i) {
+    ptx::Module module = full;
     if (module.functions[0].body[i].kind != ptx::StatementKind::Instruction) continue;
     module.functions[0].body[i].operand_count = 0;
     CHECK_NOTHROW(gates::shared_race(module));
   }
   // A register that is nowhere declared has no name.
-  ptx::Module module = whole;
+  ptx::Module module = full;
   const auto address =
       std::find_if(module.functions[0].operands.begin(), module.functions[0].operands.end(),
                    [](const ptx::Operand& operand) {
@@ -619,8 +619,8 @@ TEST_CASE("library kernels are free of races, and of warnings") {
 }
 
 TEST_CASE("the library's matrix-vector product without one of its barriers") {
-  const ptx::Module whole = library_kernel(*find_kernel("gemv_coalesced"), "sm_89");
-  const std::string text = ptx::print(whole);
+  const ptx::Module full = library_kernel(*find_kernel("gemv_coalesced"), "sm_89");
+  const std::string text = ptx::print(full);
   const auto line_of = [&](std::size_t at) {
     return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   };

@@ -9,7 +9,7 @@ using namespace ptxgen::gates;
 
 namespace {
 
-std::string said(const std::string& text, const GateOptions& options = {}) {
+std::string reported(const std::string& text, const GateOptions& options = {}) {
   std::string all;
   for (const Finding& finding : target_limits(ptx::parse(text, "k.ptx"), options)) {
     CHECK(finding.rule == "tile-limits");
@@ -24,7 +24,7 @@ std::string module(const std::string& rest, const std::string& version = "7.8",
 }
 // A kernel in line 4.
 std::string with(const std::string& directives) {
-  return said(module(".visible .entry k() " + directives + " { ret; }\n"));
+  return reported(module(".visible .entry k() " + directives + " { ret; }\n"));
 }
 
 }  // namespace
@@ -100,50 +100,53 @@ TEST_CASE("blocks that a multiprocessor is to hold") {
         "    rule: a multiprocessor holds at least 1 block\n"
         "    cure: leave it out\n");
   // The target that is asked about, not the file's own.
-  CHECK(said(module(".visible .entry k() .minnctapersm 25 .maxntid 32 { ret; }\n"),
-             {.target = "sm_90"}) == "");
+  CHECK(reported(module(".visible .entry k() .minnctapersm 25 .maxntid 32 { ret; }\n"),
+                 {.target = "sm_90"}) == "");
 }
 
 TEST_CASE("static shared memory of a kernel and of what it calls") {
   const auto shared = [](std::uint64_t bytes) {
     return module(".visible .entry k() { .shared .b8 s[" + std::to_string(bytes) + "]; ret; }\n");
   };
-  CHECK(said(shared(49152)) == "");
-  CHECK(said(shared(49153)) ==
+  CHECK(reported(shared(49152)) == "");
+  CHECK(reported(shared(49153)) ==
         "k.ptx:4: error: kernel 'k' has 49153 bytes of static shared memory [tile-limits]\n"
         "    rule: a block has at most 49152 bytes of static shared memory on every target\n"
         "    cure: declare it as .extern .shared and ask for the bytes at launch: sm_89 has up to "
         "101376\n");
-  CHECK(said(shared(200000), {.target = "sm_90"}) ==
+  CHECK(reported(shared(200000), {.target = "sm_90"}) ==
         "k.ptx:4: error: kernel 'k' has 200000 bytes of static shared memory [tile-limits]\n"
         "    rule: a block has at most 49152 bytes of static shared memory on every target\n"
         "    cure: declare it as .extern .shared and ask for the bytes at launch: sm_90 has up to "
         "232448\n");
-  CHECK(said(shared(200000)) ==
+  CHECK(reported(shared(200000)) ==
         "k.ptx:4: error: kernel 'k' has 200000 bytes of static shared memory [tile-limits]\n"
         "    rule: a block has at most 49152 bytes of static shared memory on every target\n"
         "    cure: make the arrays smaller: sm_89 has at most 101376 bytes, dynamic ones "
         "included\n");
   // Alignment counts, dynamic memory does not.
-  CHECK(said(module(".visible .entry k() { .shared .b8 a[1]; .shared .align 16 .b8 b[49137]; ret; "
-                    "}\n"))
+  CHECK(reported(
+            module(".visible .entry k() { .shared .b8 a[1]; .shared .align 16 .b8 b[49137]; ret; "
+                   "}\n"))
             .find("has 49153 bytes") != std::string::npos);
-  CHECK(said(module(".extern .shared .align 16 .b8 dynamic[];\n.visible .entry k() { .reg .b32 r; "
-                    "mov.u32 r, dynamic; ret; }\n")) == "");
+  CHECK(reported(
+            module(".extern .shared .align 16 .b8 dynamic[];\n.visible .entry k() { .reg .b32 r; "
+                   "mov.u32 r, dynamic; ret; }\n")) == "");
   // Variables of the module count where they are named, in a function that is called too.
   const std::string named =
       ".shared .b8 s[49153];\n.func f() { .reg .b32 r; mov.u32 r, s; st.shared.u32 [r], r; ret; }\n"
       ".visible .entry quiet() { ret; }\n.visible .entry loud() { call f; ret; }\n";
-  CHECK(said(module(named)).find("k.ptx:7: error: kernel 'loud' has 49153 bytes") == 0);
-  CHECK(said(module(named)).find("quiet") == std::string::npos);
-  CHECK(said(module(".shared .b8 s[18446744073709551615];\n.visible .entry k() { .shared .b8 t[2]; "
-                    ".reg .b32 r; mov.u32 r, s; ret; }\n"))
+  CHECK(reported(module(named)).find("k.ptx:7: error: kernel 'loud' has 49153 bytes") == 0);
+  CHECK(reported(module(named)).find("quiet") == std::string::npos);
+  CHECK(reported(
+            module(".shared .b8 s[18446744073709551615];\n.visible .entry k() { .shared .b8 t[2]; "
+                   ".reg .b32 r; mov.u32 r, s; ret; }\n"))
             .find("kernel 'k' has 2^64 or more bytes") != std::string::npos);
 }
 
 TEST_CASE("parameters and constant memory") {
   const auto parameters = [](unsigned bytes, const std::string& version) {
-    return said(
+    return reported(
         module(".visible .entry k(.param .align 4 .b8 p[" + std::to_string(bytes) + "]) { ret; }\n",
                version));
   };
@@ -157,8 +160,8 @@ TEST_CASE("parameters and constant memory") {
         "k.ptx:4: error: kernel 'k' has 32765 bytes of parameters [tile-limits]\n"
         "    rule: a kernel in PTX 8.1 has at most 32764 bytes of them\n"
         "    cure: pass a pointer to them\n");
-  CHECK(said(module(".const .b8 a[65536];\n.visible .entry k() { ret; }\n")) == "");
-  CHECK(said(module(".const .b8 a[65537];\n.visible .entry k() { ret; }\n")) ==
+  CHECK(reported(module(".const .b8 a[65536];\n.visible .entry k() { ret; }\n")) == "");
+  CHECK(reported(module(".const .b8 a[65537];\n.visible .entry k() { ret; }\n")) ==
         "k.ptx: error: the module has 65537 bytes of .const variables [tile-limits]\n"
         "    rule: a module has at most 65536 bytes of constant memory\n"
         "    cure: put the larger tables into .global memory\n");
@@ -166,8 +169,8 @@ TEST_CASE("parameters and constant memory") {
 
 TEST_CASE("a launch with another block than the kernel demands") {
   const std::string text = module(".visible .entry k() .reqntid 64,2 { ret; }\n");
-  CHECK(said(text, {.block = {64, 2, 1}}) == "");
-  CHECK(said(text, {.block = {128, 1, 1}}) ==
+  CHECK(reported(text, {.block = {64, 2, 1}}) == "");
+  CHECK(reported(text, {.block = {128, 1, 1}}) ==
         "k.ptx:4: error: kernel 'k' is launched with a block of 128,1,1, and its .reqntid is "
         "64,2,1 [tile-limits]\n"
         "    rule: a kernel with .reqntid runs in blocks of exactly that shape\n"

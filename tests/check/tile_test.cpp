@@ -32,41 +32,41 @@ std::string all_text(const std::vector<Finding>& findings) {
   return text;
 }
 
-std::string said(const Tile& tile, const TileCaps& caps = {}) {
+std::string reported(const Tile& tile, const TileCaps& caps = {}) {
   return all_text(validate(tile, caps));
 }
 
 }  // namespace
 
 TEST_CASE("legal tiles: scalars, ones, and exactly the limit of elements") {
-  const std::int64_t most = std::int64_t{1} << 24;
+  const std::int64_t max = std::int64_t{1} << 24;
   for (const std::vector<std::int64_t>& shape : {
            std::vector<std::int64_t>{},
            {1},
            {1, 1, 1},
            {2, 4, 8},
-           {most},
+           {max},
            {4096, 4096},
            {1, 16, 1024, 1024},
            {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2},
        }) {
     INFO(shape.size());
-    CHECK(said(grid_tile(shape), kWide) == "");
+    CHECK(reported(grid_tile(shape), kWide) == "");
   }
-  CHECK(said(grid_tile({2}, ptx::Type::e2m1)) == "");
-  CHECK(said(grid_tile({}, ptx::Type::e2m1)) == "");
+  CHECK(reported(grid_tile({2}, ptx::Type::e2m1)) == "");
+  CHECK(reported(grid_tile({}, ptx::Type::e2m1)) == "");
 }
 
 TEST_CASE("a dim that is 0, negative or dynamic") {
-  CHECK(said(grid_tile({4, 0})) ==
+  CHECK(reported(grid_tile({4, 0})) ==
         "tile 't' of shape [4, 0]: dim 1 is 0\n"
         "  rule: every dim of a tile is at least 1\n"
         "  cure: the nearest legal dim is 1\n");
-  CHECK(said(grid_tile({-8})) ==
+  CHECK(reported(grid_tile({-8})) ==
         "tile 't' of shape [-8]: dim 0 is -8\n"
         "  rule: every dim of a tile is at least 1\n"
         "  cure: the nearest legal dim is 1\n");
-  CHECK(said(grid_tile({4, kDynamicDim})) ==
+  CHECK(reported(grid_tile({4, kDynamicDim})) ==
         "tile 't' of shape [4, dynamic]: dim 1 is dynamic\n"
         "  rule: a tile's shape is known when the kernel is built\n"
         "  cure: choose a power of two, and let the bounds cut off the last tile\n");
@@ -75,7 +75,7 @@ TEST_CASE("a dim that is 0, negative or dynamic") {
 }
 
 TEST_CASE("dims that are not powers of two, and the nearest that are") {
-  CHECK(said(grid_tile({3, 5, 9})) ==
+  CHECK(reported(grid_tile({3, 5, 9})) ==
         "tile 't' of shape [3, 5, 9]: dim 0 is 3, which is not a power of two\n"
         "  rule: every dim of a tile is a power of two\n"
         "  cure: the nearest legal dims are 2 and 4\n"
@@ -103,29 +103,29 @@ TEST_CASE("dims that are not powers of two, and the nearest that are") {
 }
 
 TEST_CASE("more than 2^24 elements, whatever the product wraps to") {
-  CHECK(said(grid_tile({4096, 8192})) ==
+  CHECK(reported(grid_tile({4096, 8192})) ==
         "tile 't' of shape [4096, 8192]: it has 33554432 elements, beyond the limit at dim 1, "
         "which is 8192\n"
         "  rule: a tile has at most 16777216 elements\n"
         "  cure: make dim 1 at most 4096\n");
-  CHECK(said(grid_tile({1 << 25}), kWide) ==
+  CHECK(reported(grid_tile({1 << 25}), kWide) ==
         "tile 't' of shape [33554432]: it has 33554432 elements, beyond the limit at dim 0, which "
         "is 33554432\n"
         "  rule: a tile has at most 16777216 elements\n"
         "  cure: make dim 0 at most 16777216\n");
   // 2^32 wraps 32 bits to 0, 2^64 and 2^66 wrap 64.
-  CHECK(said(grid_tile({65536, 65536}), kWide) ==
+  CHECK(reported(grid_tile({65536, 65536}), kWide) ==
         "tile 't' of shape [65536, 65536]: it has 4294967296 elements, beyond the limit at dim 1, "
         "which is 65536\n"
         "  rule: a tile has at most 16777216 elements\n"
         "  cure: make dim 1 at most 256\n");
   const std::int64_t half = std::int64_t{1} << 32;
-  CHECK(said(grid_tile({half, half}), kWide) ==
+  CHECK(reported(grid_tile({half, half}), kWide) ==
         "tile 't' of shape [4294967296, 4294967296]: it has 2^64 or more elements, beyond the "
         "limit at dim 0, which is 4294967296\n"
         "  rule: a tile has at most 16777216 elements\n"
         "  cure: make dim 0 at most 16777216 and the dims after it 1\n");
-  CHECK(said(grid_tile({16, std::int64_t{1} << 62}), kWide) ==
+  CHECK(reported(grid_tile({16, std::int64_t{1} << 62}), kWide) ==
         "tile 't' of shape [16, 4611686018427387904]: it has 2^64 or more elements, beyond the "
         "limit at dim 1, which is 4611686018427387904\n"
         "  rule: a tile has at most 16777216 elements\n"
@@ -134,12 +134,12 @@ TEST_CASE("more than 2^24 elements, whatever the product wraps to") {
 }
 
 TEST_CASE("elements smaller than a byte fill whole bytes") {
-  CHECK(said(grid_tile({4, 1}, ptx::Type::u4)) ==
+  CHECK(reported(grid_tile({4, 1}, ptx::Type::u4)) ==
         "tile 't' of shape [4, 1]: dim 1 is 1, and an element .u4 has 4 bits\n"
         "  rule: the last dim of a tile fills whole bytes\n"
         "  cure: the nearest legal dim is 2\n");
-  CHECK(said(grid_tile({1, 2}, ptx::Type::s4)) == "");
-  CHECK(said(grid_tile({2}, ptx::Type::s2)) ==
+  CHECK(reported(grid_tile({1, 2}, ptx::Type::s4)) == "");
+  CHECK(reported(grid_tile({2}, ptx::Type::s2)) ==
         "tile 't' of shape [2]: dim 0 is 2, and an element .s2 has 2 bits\n"
         "  rule: the last dim of a tile fills whole bytes\n"
         "  cure: the nearest legal dim is 4\n");
@@ -153,31 +153,31 @@ TEST_CASE("caps of the levels") {
   for (const Row& row :
        {Row{TileLevel::Grid, 16384}, Row{TileLevel::Block, 256}, Row{TileLevel::Warp, 32}}) {
     Tile tile{.name = "t", .level = row.level, .shape = {row.cap}};
-    CHECK(said(tile) == "");
+    CHECK(reported(tile) == "");
     tile.shape = {1, row.cap * 2};
     const std::string cap = std::to_string(row.cap);
-    CHECK(said(tile) == "tile 't' of shape [1, " + std::to_string(row.cap * 2) + "]: dim 1 is " +
-                            std::to_string(row.cap * 2) + "\n  rule: a dim of a " +
-                            std::string(to_string(row.level)) + "'s tile is at most " + cap +
-                            "\n  cure: the nearest legal dim is " + cap +
-                            "; process the rest in a loop\n");
+    CHECK(reported(tile) ==
+          "tile 't' of shape [1, " + std::to_string(row.cap * 2) + "]: dim 1 is " +
+              std::to_string(row.cap * 2) + "\n  rule: a dim of a " +
+              std::string(to_string(row.level)) + "'s tile is at most " + cap +
+              "\n  cure: the nearest legal dim is " + cap + "; process the rest in a loop\n");
   }
   // They are defaults.
-  CHECK(said(Tile{.name = "t", .shape = {512}}, {.dim = {512, 512, 512}}) == "");
+  CHECK(reported(Tile{.name = "t", .shape = {512}}, {.dim = {512, 512, 512}}) == "");
 }
 
 TEST_CASE("paddings count in bytes, not in elements") {
   Tile tile{.name = "t", .shape = {32, 32}, .padding = {0, 1}};
-  CHECK(said(tile) == "");
+  CHECK(reported(tile) == "");
   CHECK(elements(tile) == 1024);
   CHECK(bytes(tile) == 32 * 33 * 4);
   tile.padding = {1};
-  CHECK(said(tile) ==
+  CHECK(reported(tile) ==
         "tile 't' of shape [32, 32]: it has 1 paddings for 2 dims\n"
         "  rule: each dim has a padding, or none has\n"
         "  cure: give one for each dim, 0 where there is none\n");
   tile.padding = {0, -1};
-  CHECK(said(tile) ==
+  CHECK(reported(tile) ==
         "tile 't' of shape [32, 32]: the padding of dim 1 is -1\n"
         "  rule: a padding is a number of elements, 0 or more\n"
         "  cure: the nearest legal padding is 0\n");

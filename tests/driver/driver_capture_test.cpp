@@ -182,7 +182,7 @@ TEST_CASE("captures that do not hang together are refused") {
     PTXGEN_CHECK_RESULT(driver.stream_begin_capture(nullptr, CU_STREAM_CAPTURE_MODE_RELAXED),
                         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
-  SECTION("somebody waits for it") {
+  SECTION("a thread waits for it") {
     PTXGEN_OK(driver.stream_begin_capture(origin, CU_STREAM_CAPTURE_MODE_RELAXED));
     PTXGEN_CHECK_RESULT(driver.stream_synchronize(origin), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     PTXGEN_CHECK_RESULT(driver.memset_d8_async(a, 1, 64, origin),
@@ -304,16 +304,16 @@ TEST_CASE("external events and graphs are captured as nodes") {
   CHECK(type == CU_GRAPH_NODE_TYPE_GRAPH);
   PTXGEN_OK(driver.graph_node_get_type(nodes[1], &type));
   CHECK(type == CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-  CUgraphExec whole = nullptr;
-  PTXGEN_OK(driver.graph_instantiate_with_flags(&whole, outer, 0));
+  CUgraphExec full = nullptr;
+  PTXGEN_OK(driver.graph_instantiate_with_flags(&full, outer, 0));
   Gate gate(driver, stream);
-  PTXGEN_OK(driver.graph_launch(whole, stream));
+  PTXGEN_OK(driver.graph_launch(full, stream));
   PTXGEN_CHECK_RESULT(driver.event_query(event), CUDA_ERROR_NOT_READY);
   gate.open();
   PTXGEN_OK(driver.event_synchronize(event));
   CHECK(fixture.bytes_of(a, 64) == std::vector<unsigned char>(64, 4));
   for (const CUgraph graph : {inner, outer}) PTXGEN_OK(driver.graph_destroy(graph));
-  for (const CUgraphExec one : {executable, whole}) PTXGEN_OK(driver.graph_exec_destroy(one));
+  for (const CUgraphExec one : {executable, full}) PTXGEN_OK(driver.graph_exec_destroy(one));
 }
 
 TEST_CASE("threads capture and launch beside each other") {

@@ -73,10 +73,10 @@ TEST_CASE("the legacy stream waits for blocking streams only") {
 TEST_CASE("streams tell what they were made with") {
   DriverFixture fixture;
   const Table& driver = fixture.driver;
-  int least = 0;
+  int min = 0;
   int greatest = 0;
-  PTXGEN_OK(driver.ctx_get_stream_priority_range(&least, &greatest));
-  CHECK(greatest < least);
+  PTXGEN_OK(driver.ctx_get_stream_priority_range(&min, &greatest));
+  CHECK(greatest < min);
   CUstream stream = nullptr;
   PTXGEN_OK(driver.stream_create_with_priority(&stream, CU_STREAM_NON_BLOCKING, greatest - 10));
   int priority = 1;

@@ -43,17 +43,17 @@ class FatbinBuilder {
   }
 
   [[nodiscard]] std::vector<std::byte> build() const {
-    std::vector<std::byte> made(16);
+    std::vector<std::byte> result(16);
     const std::uint32_t magic = 0xba55ed50;
     const std::uint16_t version = 1;
     const std::uint16_t header = 16;
     const std::uint64_t size = parts_.size();
-    std::memcpy(made.data(), &magic, 4);
-    std::memcpy(made.data() + 4, &version, 2);
-    std::memcpy(made.data() + 6, &header, 2);
-    std::memcpy(made.data() + 8, &size, 8);
-    made.insert(made.end(), parts_.begin(), parts_.end());
-    return made;
+    std::memcpy(result.data(), &magic, 4);
+    std::memcpy(result.data() + 4, &version, 2);
+    std::memcpy(result.data() + 6, &header, 2);
+    std::memcpy(result.data() + 8, &size, 8);
+    result.insert(result.end(), parts_.begin(), parts_.end());
+    return result;
   }
 
  private:

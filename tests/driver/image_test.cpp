@@ -28,7 +28,7 @@ std::string text(const std::string& target) {
 
 std::span<const std::byte> bytes(const std::string& s) { return std::as_bytes(std::span(s)); }
 
-/// A copy of exactly these bytes on the heap, so that a read behind the end is seen.
+/// A copy of exactly these bytes on the heap, so that a read after the end is seen.
 struct Exact {
   explicit Exact(std::span<const std::byte> from)
       : size(from.size()), data(new std::byte[from.size()]) {
@@ -56,7 +56,7 @@ TEST_CASE("image: text is PTX if it begins with a directive") {
   CHECK(lto.why == "the image is LTO IR; link it with nvJitLink, or compile to PTX, without -dlto");
 }
 
-TEST_CASE("image: the version is read behind comments") {
+TEST_CASE("image: the version is read after comments") {
   CHECK(ptx_version("// x\n/* y */ .version 8.7\n") == 87);
   CHECK(ptx_version(".version\t9.0") == 90);
   CHECK(ptx_version(".version 10.2") == 102);
@@ -226,14 +226,14 @@ TEST_CASE("image: linked PTX is found again, a cut one is refused") {
   }
 }
 
-TEST_CASE("image: a fat binary cut at any byte is refused, and nothing behind it is read") {
+TEST_CASE("image: a fat binary cut at any byte is refused, and nothing after it is read") {
   FatbinBuilder builder;
   builder.add(FatbinBuilder::Cubin, 90, test::cubin_bytes())
       .add(FatbinBuilder::Ptx, 80, text("sm_80"))
       .add(FatbinBuilder::Ptx, 90, text("sm_90"));
-  const std::vector<std::byte> whole = builder.build();
-  for (std::size_t n = 0; n < whole.size(); ++n) {
-    const Exact cut(std::span<const std::byte>(whole).first(n));
+  const std::vector<std::byte> full = builder.build();
+  for (std::size_t n = 0; n < full.size(); ++n) {
+    const Exact cut(std::span<const std::byte>(full).first(n));
     CHECK(read_image(cut.span(), gpu("h200")).result == CUDA_ERROR_INVALID_IMAGE);
     // The same with a header that knows the new size: parts are what does not fit.
     if (n < 16) continue;
@@ -248,10 +248,10 @@ TEST_CASE("image: a fat binary cut at any byte is refused, and nothing behind it
 TEST_CASE("image: damaged and random bytes are answered, not read past") {
   FatbinBuilder builder;
   builder.add(FatbinBuilder::Ptx, 80, text("sm_80")).add(FatbinBuilder::Cubin, 90, "x");
-  const std::vector<std::byte> whole = builder.build();
+  const std::vector<std::byte> full = builder.build();
   std::mt19937_64 random(test::seed());
   for (int i = 0; i < test::count(20000, 500000); ++i) {
-    std::vector<std::byte> damaged = whole;
+    std::vector<std::byte> damaged = full;
     for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
       // Headers, not text, are where the structure is.
       const std::size_t at = random() % 2 == 0 ? random() % 96 : random() % damaged.size();
@@ -264,7 +264,7 @@ TEST_CASE("image: damaged and random bytes are answered, not read past") {
   for (int i = 0; i < test::count(2000, 50000); ++i) {
     std::vector<std::byte> noise(random() % 200);
     for (std::byte& each : noise) each = static_cast<std::byte>(random());
-    if (i % 2 == 0 && noise.size() >= 16) std::memcpy(noise.data(), whole.data(), 8);
+    if (i % 2 == 0 && noise.size() >= 16) std::memcpy(noise.data(), full.data(), 8);
     const Exact exact(noise);
     const ModuleImage image = read_image(exact.span(), gpu("h200"));
     // Only what might be text is passed on to the parser.
@@ -292,7 +292,7 @@ TEST_CASE("image: the size of one given by address is its own") {
   CHECK(image_at(&wrapper).empty());
   const char* ptx = ".version 8.0";
   CHECK(image_at(ptx).size() == 12);
-  // One byte and its zero: nothing behind them is looked at.
+  // One byte and its zero: nothing after them is looked at.
   for (int first = 0; first < 256; ++first) {
     const auto one = std::make_unique<char[]>(first == 0 ? 1 : 2);
     one[0] = static_cast<char>(first);
@@ -311,9 +311,9 @@ TEST_CASE("image: what nvcc writes is read, compressed or not") {
     std::vector<std::string> argv = {nvcc.path, "--fatbin", folder.file("k.cu"), "-o",
                                      folder.file("k.fatbin")};
     argv.insert(argv.end(), more.begin(), more.end());
-    const SubprocessResult made = run_program(argv);
-    INFO(made.out << made.err);
-    REQUIRE(made.exit_code == 0);
+    const SubprocessResult built = run_program(argv);
+    INFO(built.out << built.err);
+    REQUIRE(built.exit_code == 0);
     return read_file(folder.file("k.fatbin"));
   };
   const std::string plain =

@@ -46,11 +46,11 @@ TEST_CASE("jit: logs are cut to the buffer, ended, and their length is given bac
     options.error("12345");
     options.info("not here");
     options.finish();
-    const std::string whole = "12345\n";
-    const std::size_t written = size == 0 ? 0 : std::min(whole.size(), size - 1);
+    const std::string full = "12345\n";
+    const std::size_t written = size == 0 ? 0 : std::min(full.size(), size - 1);
     CHECK(number(arrays.values[0]) == written);
     CHECK(arrays.values[1] == buffer.data());
-    if (size != 0) CHECK(std::string(buffer.data()) == whole.substr(0, written));
+    if (size != 0) CHECK(std::string(buffer.data()) == full.substr(0, written));
     for (std::size_t i = size; i < buffer.size(); ++i) CHECK(buffer[i] == '#');
   }
 }

@@ -71,10 +71,10 @@ struct Fixture {
 
 CUlaunchAttribute attribute(CUlaunchAttributeID id, unsigned a = 0, unsigned b = 0,
                             unsigned c = 0) {
-  CUlaunchAttribute made{};
-  made.id = id;
-  made.value.clusterDim = {a, b, c};
-  return made;
+  CUlaunchAttribute result{};
+  result.id = id;
+  result.value.clusterDim = {a, b, c};
+  return result;
 }
 
 }  // namespace
@@ -199,12 +199,12 @@ TEST_CASE("launch: a cooperative grid must fit the device at once") {
   REQUIRE(f.gpu.api.occupancy_max_active_blocks_per_multiprocessor(&blocks, f.plain, 256, 0) ==
           CUDA_SUCCESS);
   CHECK(blocks == 8);  // 64 warps of an sm_90 multiprocessor
-  const unsigned most = static_cast<unsigned>(blocks) * 132;
+  const unsigned max = static_cast<unsigned>(blocks) * 132;
   const auto launch = [&](unsigned grid) {
     return f.gpu.api.launch_cooperative_kernel(f.plain, grid, 1, 1, 256, 1, 1, 0, nullptr, nullptr);
   };
-  CHECK(launch(most) == CUDA_SUCCESS);
-  CHECK(launch(most + 1) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  CHECK(launch(max) == CUDA_SUCCESS);
+  CHECK(launch(max + 1) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
   CHECK_THAT(f.gpu.log(), Contains("grid of 1057 blocks; the device holds 1056"));
   CHECK(f.gpu.api.ctx_synchronize() == CUDA_SUCCESS);
 }

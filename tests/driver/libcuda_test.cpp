@@ -112,7 +112,7 @@ TEST_CASE("where no libcuda is, the places are named", "[libcuda]") {
   CHECK(found.problem == "/nowhere/libcuda.so.1 (PTXGEN_LIBCUDA_PATH): no such file");
 }
 
-TEST_CASE("one file has one table, whoever asks", "[libcuda]") {
+TEST_CASE("one file has one table, for any caller", "[libcuda]") {
   std::vector<const Table*> tables(8);
   {
     std::vector<std::jthread> threads;

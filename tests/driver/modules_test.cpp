@@ -255,12 +255,12 @@ TEST_CASE("module: damaged fat binaries and PTX come back as errors") {
   FatbinBuilder builder;
   builder.add(FatbinBuilder::Cubin, 90, test::cubin_bytes())
       .add(FatbinBuilder::Ptx, 80, kTwoKernels);
-  const std::vector<std::byte> whole = builder.build();
+  const std::vector<std::byte> full = builder.build();
   // A container says how long it is, so a cut one says so too: only the link call has a size.
   CUlinkState link = nullptr;
   REQUIRE(gpu.api.link_create(0, nullptr, nullptr, &link) == CUDA_SUCCESS);
-  for (std::size_t n = 1; n < whole.size(); n += 7) {
-    std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+  for (std::size_t n = 1; n < full.size(); n += 7) {
+    std::vector<std::byte> cut(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK(gpu.api.link_add_data(link, CU_JIT_INPUT_FATBINARY, cut.data(), cut.size(), "cut", 0,
                                 nullptr, nullptr) == CUDA_ERROR_INVALID_IMAGE);
   }

@@ -86,18 +86,18 @@ TEST_CASE("launches as before CUDA 4.0 are refused with what is missing") {
 TEST_CASE("a context that was attached to lives until it is detached as often") {
   EmulatedContext gpu;
   const Table& api = gpu.api;
-  CUcontext made = nullptr;
-  REQUIRE(api.ctx_create_v2(&made, 0, 0) == CUDA_SUCCESS);
+  CUcontext result = nullptr;
+  REQUIRE(api.ctx_create_v2(&result, 0, 0) == CUDA_SUCCESS);
   CUcontext attached = nullptr;
   CHECK(api.ctx_attach(&attached, 1) == CUDA_ERROR_INVALID_VALUE);
   REQUIRE(api.ctx_attach(&attached, 0) == CUDA_SUCCESS);
-  CHECK(attached == made);
+  CHECK(attached == result);
   CHECK(api.ctx_detach(gpu.context) == CUDA_ERROR_INVALID_CONTEXT);
-  REQUIRE(api.ctx_detach(made) == CUDA_SUCCESS);
+  REQUIRE(api.ctx_detach(result) == CUDA_SUCCESS);
   CHECK(api.ctx_synchronize() == CUDA_SUCCESS);
-  REQUIRE(api.ctx_detach(made) == CUDA_SUCCESS);
+  REQUIRE(api.ctx_detach(result) == CUDA_SUCCESS);
   CUcontext now = nullptr;
   CHECK(api.ctx_get_current(&now) == CUDA_SUCCESS);
   CHECK(now == gpu.context);
-  CHECK(api.ctx_detach(made) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(api.ctx_detach(result) == CUDA_ERROR_INVALID_CONTEXT);
 }

@@ -22,9 +22,9 @@ ptx::Gpu small_gpu(std::uint64_t bytes) {
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, unsigned first = 1) {
-  std::vector<std::byte> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(first + i * 7);
-  return made;
+  std::vector<std::byte> result(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) result[i] = static_cast<std::byte>(first + i * 7);
+  return result;
 }
 
 template <class F>
@@ -137,7 +137,7 @@ TEST_CASE("addresses are used again when none are left, as if never written") {
   const std::uint64_t reserved = device.space().reserved_bytes();
   const std::uint64_t bytes = 1u << 29;
   std::uint64_t lowest = ~std::uint64_t{0};
-  std::uint64_t given = 0;
+  std::uint64_t allocated = 0;
   bool again = false;
   for (int i = 0; i < 200; ++i) {
     const std::uint64_t address = device.allocate(bytes, "block " + std::to_string(i));
@@ -146,13 +146,13 @@ TEST_CASE("addresses are used again when none are left, as if never written") {
     lowest = std::min(lowest, address);
     CHECK_FALSE(written(device.space(), address));
     device.fill(address, std::byte{0xff}, 64);
-    given += bytes;
+    allocated += bytes;
     const Allocation* const found = device.space().find(address);
     REQUIRE(found != nullptr);
     CHECK(found->name == "block " + std::to_string(i));
     device.free(address);
   }
-  CHECK(given > reserved);
+  CHECK(allocated > reserved);
   CHECK(again);
   std::vector<std::byte> back(64);
   const std::uint64_t last = device.allocate(bytes);
@@ -300,9 +300,9 @@ TEST_CASE("heap allocations of several threads at a time") {
   Device device(small_gpu(1u << 28));
   AddressSpace& space = device.space();
   std::vector<std::thread> threads;
-  std::vector<std::vector<std::uint64_t>> made(4);
-  for (std::size_t t = 0; t < made.size(); ++t) {
-    threads.emplace_back([&space, &mine = made[t], t] {
+  std::vector<std::vector<std::uint64_t>> result(4);
+  for (std::size_t t = 0; t < result.size(); ++t) {
+    threads.emplace_back([&space, &own = result[t], t] {
       for (std::uint64_t i = 0; i < 300; ++i) {
         const std::uint64_t address = space.allocate(64 + i, "heap", AllocationKind::Heap);
         const Allocation* const found = space.find(address + 63);
@@ -310,16 +310,16 @@ TEST_CASE("heap allocations of several threads at a time") {
         if ((i + t) % 3 == 0) {
           space.free(address);
         } else {
-          mine.push_back(address);
+          own.push_back(address);
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<std::uint64_t> all;
-  for (const auto& mine : made) {
-    CHECK(mine.size() == 200);
-    all.insert(all.end(), mine.begin(), mine.end());
+  for (const auto& own : result) {
+    CHECK(own.size() == 200);
+    all.insert(all.end(), own.begin(), own.end());
   }
   std::ranges::sort(all);
   CHECK(std::ranges::adjacent_find(all) == all.end());

@@ -67,13 +67,13 @@ TEST_CASE("arguments become buffers and a parameter block") {
     std::memcpy(&one, arguments.parameters().data() + 16, 2);
     CHECK(one == 0x3c00);
     for (const Arguments::Buffer& buffer : arguments.buffers()) {
-      std::uint64_t given = 0;
-      std::memcpy(&given, arguments.parameters().data() + kernel.parameters[buffer.argument].offset,
-                  8);
-      CHECK(given == buffer.address);
-      CHECK(given % 256 == 0);
-      CHECK(device.allocation_of(given).start == given);
-      CHECK(device.allocation_of(given).bytes == buffer.bytes);
+      std::uint64_t passed = 0;
+      std::memcpy(&passed,
+                  arguments.parameters().data() + kernel.parameters[buffer.argument].offset, 8);
+      CHECK(passed == buffer.address);
+      CHECK(passed % 256 == 0);
+      CHECK(device.allocation_of(passed).start == passed);
+      CHECK(device.allocation_of(passed).bytes == buffer.bytes);
     }
     CHECK(arguments.buffers()[0].bytes == 6);
     CHECK(arguments.buffers()[1].bytes == 8);

@@ -150,7 +150,7 @@ TEST_CASE("floats are decimal, special or a bit pattern") {
 }
 
 TEST_CASE("narrow floats are rounded once, to nearest even") {
-  // 2049 lies between 2048 and 2050; the digit behind it is beyond what a double holds.
+  // 2049 is between 2048 and 2050; the digit after it is beyond what a double holds.
   CHECK(bits_of("f16:2049") == 0x6800);
   CHECK(bits_of("f16:2049.0000000000000000000000000000001") == 0x6801);
   CHECK(bits_of("f16:2048.9999999999999999999999999999999") == 0x6800);
@@ -180,7 +180,7 @@ TEST_CASE("narrow floats are rounded once, to nearest even") {
       INFO(prefix << middle);
       REQUIRE(bits_of(prefix + decimal(value)) == bits);
       REQUIRE(bits_of(prefix + middle) == bits + bits % 2);
-      // The middle, and one unit of a place far behind a double's last.
+      // The middle, and one unit of a place far after a double's last.
       std::string above = middle;
       above.insert(above.find('e'), "0001");
       REQUIRE(bits_of(prefix + above) == bits + 1);

@@ -12,9 +12,9 @@ using test::of_seed;
 namespace {
 
 std::vector<std::uint32_t> numbers(std::size_t count) {
-  std::vector<std::uint32_t> made(count);
-  for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint32_t>(1000 + i);
-  return made;
+  std::vector<std::uint32_t> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<std::uint32_t>(1000 + i);
+  return result;
 }
 
 constexpr const char* kVariables =
@@ -84,7 +84,7 @@ TEST_CASE("a copy of the .shared::cta form at an odd sector") {
   CHECK(result.counters.bulk_load == BulkCounters{1, 512, 17});
 }
 
-TEST_CASE("a ring of two stages: phases by parity, stages reused behind a barrier") {
+TEST_CASE("a ring of two stages: phases by parity, stages reused after a barrier") {
   const std::string text = body(
       {"mov.u32 %r1, tile; mov.u32 %r2, bar; setp.eq.u32 %p1, %t, 0;\n"
        "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1;\n"
@@ -142,7 +142,7 @@ TEST_CASE("a ring of two stages: phases by parity, stages reused behind a barrie
 TEST_CASE("who reads the destination without waiting is found") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    // Nobody waits before the read; thread 0 does at the end, so that the copy is seen to end.
+    // No thread waits before the read; thread 0 does at the end, so that the copy is seen to end.
     CHECK_THAT(
         run_text(body({kInit, kLoad, kStore, kWait}), seed),
         Catch::Contains(
@@ -155,7 +155,7 @@ TEST_CASE("who reads the destination without waiting is found") {
   }
 }
 
-TEST_CASE("a barrier of the block behind one thread's wait is enough") {
+TEST_CASE("a barrier of the block after one thread's wait is enough") {
   const std::string text =
       body({kInit, kLoad, "@!%p1 bra meet;\n", kWait, "meet:\nbar.sync 0;\n", kStore});
   for (std::uint64_t seed = 0; seed < 20; ++seed) CHECK(run_text(text, seed) == "");
@@ -198,7 +198,7 @@ TEST_CASE("bytes that are not what was expected leave the phase open") {
                  "variable 'bar'); its current phase has parity 0, 512 bytes are missing"));
   CHECK_THAT(with("256"),
              Catch::Contains("256 bytes are missing: more bytes arrived than were expected"));
-  // Nobody arrives.
+  // No thread arrives.
   CHECK_THAT(
       run_text(body({kInit, "@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], 512;\n",
                      "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -230,7 +230,7 @@ TEST_CASE("a bulk copy checks its addresses and its size") {
                  "thread copies 72 bytes in bulk, which is not a multiple of 16 [misaligned]"));
 }
 
-TEST_CASE("a copy that nobody waits for before its block ends") {
+TEST_CASE("a copy that no thread waits for before its block ends") {
   const std::string text = run_text(body({kInit, kLoad}));
   CHECK_THAT(text,
              Catch::Contains("no thread waits for this bulk copy before its block exits; the copy "
@@ -324,7 +324,7 @@ TEST_CASE("copies and asynchronous stores into another block") {
         {256, 1024, 0});
 }
 
-TEST_CASE("the mbarrier of a copy lies where it writes") {
+TEST_CASE("the mbarrier of a copy is where it writes") {
   MemoryKernel kernel(
       body({kInit, "mov.u32 %r8, 1; mapa.shared::cluster.u32 %r10, %r1, %r8;\n",
             "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r10], [%in], "

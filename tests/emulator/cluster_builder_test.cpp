@@ -33,12 +33,12 @@ ptx::Module cluster_sum(unsigned blocks, unsigned chunks) {
   });
   grid_wait(k);
   k.bar_sync();
-  const auto mine = in + k.ctaid_x() * (chunks * kChunk);
+  const auto own = in + k.ctaid_x() * (chunks * kChunk);
   const auto fill = [&](unsigned chunk) {
     k.if_(first, [&] {
       const Mbarrier bar = bars.base() + chunk % kStages;
       mbarrier_arrive_expect_tx(k, bar, kChunk * 4);
-      copy_bulk(k, ring.base() + chunk % kStages * kChunk, mine + chunk * kChunk, kChunk * 4, bar);
+      copy_bulk(k, ring.base() + chunk % kStages * kChunk, own + chunk * kChunk, kChunk * 4, bar);
     });
   };
   for (unsigned chunk = 0; chunk < std::min(kStages, chunks); ++chunk) fill(chunk);

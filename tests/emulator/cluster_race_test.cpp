@@ -54,7 +54,7 @@ void check(const std::string& text, const char* words, bool global = false) {
 
 }  // namespace
 
-TEST_CASE("what a block reads of another, a barrier of the cluster stands before and behind") {
+TEST_CASE("what a block reads of another, a barrier of the cluster is before and after") {
   check(text_of({kOwnWrite, kClusterSync, kRead, kClusterSync}), nullptr);
   check(text_of({kOwnWrite, kClusterSync, kRead, kClusterSync, kOwnWrite, kClusterSync, kRead,
                  kClusterSync}),
@@ -62,7 +62,7 @@ TEST_CASE("what a block reads of another, a barrier of the cluster stands before
   // Not in front.
   check(text_of({kOwnWrite, kRead, kClusterSync}), "[shared-race]");
   check(text_of({kOwnWrite, "bar.sync 0;\n", kRead, kClusterSync}), "[shared-race]");
-  // Not behind: the owner overwrites what the other reads.
+  // Not after: the owner overwrites what the other reads.
   check(text_of({kOwnWrite, kClusterSync, kRead, kOwnWrite, kClusterSync}), "[shared-race]");
   check(text_of({kOwnWrite, kClusterSync, kRead, "bar.sync 0;\n", kOwnWrite, kClusterSync}),
         "[shared-race]");

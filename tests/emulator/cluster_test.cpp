@@ -131,14 +131,14 @@ TEST_CASE("a cluster size that the kernel asks for") {
   const auto launch = [&](std::string_view directives, Dim3 grid, Dim3 cluster) {
     Program program = Program::load(device, with(directives));
     const std::byte parameters[16]{};
-    Launch made;
-    made.kernel = "k";
-    made.grid = grid;
-    made.block = {32, 1, 1};
-    made.cluster = cluster;
-    made.parameters = parameters;
+    Launch result;
+    result.kernel = "k";
+    result.grid = grid;
+    result.block = {32, 1, 1};
+    result.cluster = cluster;
+    result.parameters = parameters;
     try {
-      static_cast<void>(run(program, made));
+      static_cast<void>(run(program, result));
     } catch (const Error& error) {
       return error.code + ": " + error.message;
     }
@@ -159,10 +159,10 @@ TEST_CASE("a cluster size that the kernel asks for") {
   Device old(default_gpu("sm_80"));
   Program program = Program::load(
       old, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n");
-  Launch made;
-  made.kernel = "k";
-  made.grid = made.cluster = {2, 1, 1};
-  CHECK_THROWS_WITH(run(program, made), Catch::Contains("has no clusters, which need sm_90"));
+  Launch result;
+  result.kernel = "k";
+  result.grid = result.cluster = {2, 1, 1};
+  CHECK_THROWS_WITH(run(program, result), Catch::Contains("has no clusters, which need sm_90"));
 }
 
 TEST_CASE("the barrier of a cluster counts all its threads, and those that have left not") {
@@ -181,7 +181,7 @@ TEST_CASE("the barrier of a cluster counts all its threads, and those that have 
 }
 
 TEST_CASE("a cluster whose blocks wait for one that never comes") {
-  // Rank 1 waits at a barrier of the block that only one of its warps comes to.
+  // Rank 1 waits at a barrier of the block that only one of its warps reaches.
   MemoryKernel kernel(std::string(kNeighbour) +
                           "setp.eq.u32 %p1, %r1, 1; @!%p1 bra meet;\nsetp.lt.u32 %p2, %t, 32;\n"
                           "@!%p2 bra meet;\nbarrier.sync 1, 64;\nmeet:\n" +

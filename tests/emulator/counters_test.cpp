@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t kAll = 0xffffffffu;
 
 std::array<std::uint64_t, 32> strided(std::uint64_t base, std::uint64_t stride) {
-  std::array<std::uint64_t, 32> made;
-  for (std::uint64_t i = 0; i < 32; ++i) made[i] = base + i * stride;
-  return made;
+  std::array<std::uint64_t, 32> result;
+  for (std::uint64_t i = 0; i < 32; ++i) result[i] = base + i * stride;
+  return result;
 }
 
 struct SectorRow {
@@ -96,7 +96,7 @@ TEST_CASE("the order of lanes does not change sectors") {
   }
   CHECK(count_sectors(backwards.data(), kAll, 4) == SectorCount{4, 4});
   CHECK(count_sectors(twice.data(), kAll, 4) == SectorCount{2, 2});
-  // Even lanes lie in words 0, 2 .. 30 (4 sectors), odd ones in 62, 60 .. 32 (4 sectors).
+  // Even lanes are in words 0, 2 .. 30 (4 sectors), odd ones in 62, 60 .. 32 (4 sectors).
   CHECK(count_sectors(zigzag.data(), kAll, 4) == SectorCount{8, 4});
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("wavefronts are those that an A100 counts, by stride and by shape of t
   }
 }
 
-TEST_CASE("local memory lies with the lanes side by side") {
+TEST_CASE("local memory has the lanes side by side") {
   std::array<std::uint64_t, 32> same{};
   same.fill(16);
   // The same word of every lane: 128 bytes.

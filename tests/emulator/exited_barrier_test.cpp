@@ -39,9 +39,9 @@ Run run(std::string_view body, std::string_view target = "sm_90") {
   launch.parameters = parameters;
   Options options;
   options.max_instructions = 10000;
-  Run made{emulator::run(program, launch, options), std::vector<std::uint32_t>(64)};
-  device.read(out, std::as_writable_bytes(std::span(made.out)));
-  return made;
+  Run result{emulator::run(program, launch, options), std::vector<std::uint32_t>(64)};
+  device.read(out, std::as_writable_bytes(std::span(result.out)));
+  return result;
 }
 
 }  // namespace
@@ -85,23 +85,23 @@ TEST_CASE("a whole warp, or work before leaving, is leaving too") {
         // Counted, by a warp of which a part is left.
         "@%p1 ret;\nbar.sync 1, 64;\nst.global.u32 [%slot], 5;\nret;"}) {
     CAPTURE(body);
-    const Run made = run(body);
-    INFO(findings_of(made.result));
-    REQUIRE(!made.result.findings.empty());
-    for (const RunFinding& each : made.result.findings) {
+    const Run built = run(body);
+    INFO(findings_of(built.result));
+    REQUIRE(!built.result.findings.empty());
+    for (const RunFinding& each : built.result.findings) {
       CHECK(each.rule == Rule::ExitedBeforeBarrier);
     }
-    CHECK(made.result.status == Status::Ok);
+    CHECK(built.result.status == Status::Ok);
   }
 }
 
 TEST_CASE("threads that pass a barrier by, or wait elsewhere, stay errors") {
   const auto rule_of = [](std::string_view body) {
-    const Run made = run(body);
-    INFO(findings_of(made.result));
-    REQUIRE(!made.result.findings.empty());
-    CHECK(made.result.findings[0].finding.severity == Severity::Error);
-    return made.result.findings[0].rule;
+    const Run built = run(body);
+    INFO(findings_of(built.result));
+    REQUIRE(!built.result.findings.empty());
+    CHECK(built.result.findings[0].finding.severity == Severity::Error);
+    return built.result.findings[0].rule;
   };
   // if (odd) barrier; out[t] = 5;
   CHECK(rule_of("@%p2 bar.sync 0;\nst.global.u32 [%slot], 5;\nret;") == Rule::BarrierDivergence);
@@ -111,7 +111,7 @@ TEST_CASE("threads that pass a barrier by, or wait elsewhere, stay errors") {
   // Two barriers, and each half of a warp waits at one.
   CHECK(rule_of("@%p2 bra ODD; bar.sync 0; bra DONE;\nODD: bar.sync 0;\n"
                 "DONE: st.global.u32 [%slot], 5;\nret;") == Rule::BarrierDivergence);
-  // A number of threads that is never there, whoever has left.
+  // A number of threads that is never there, no matter which threads have left.
   CHECK(rule_of("setp.ge.u32 %p3, %t, 32; @%p3 ret;\nbar.sync 1, 64;\nret;") !=
         Rule::ExitedBeforeBarrier);
 }

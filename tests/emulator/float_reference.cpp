@@ -78,7 +78,7 @@ void load(mpfr_ptr x, const FloatFormat& format, std::uint64_t bits) {
 std::uint64_t store(mpfr_ptr x, const FloatFormat& format, Towards mode, int inexact) {
   const mpfr_exp_t emin = mpfr_get_emin();
   const mpfr_exp_t emax = mpfr_get_emax();
-  // The library's significands lie in [1/2, 1).
+  // The library's significands are in [1/2, 1).
   mpfr_set_emin(2 - format.bias() - format.fraction_bits);
   mpfr_set_emax(format.bias() + 1);
   inexact = mpfr_check_range(x, inexact, rounding(mode));

@@ -38,11 +38,11 @@ Ran run_body(std::string_view body, std::string_view declarations = {},
   launch.kernel = "k";
   launch.parameters = std::as_bytes(std::span(&buffer, 1));
   options.threads = 1;
-  Ran made;
-  made.result = emulator::run(program, launch, options);
-  made.words.resize(64);
-  device.read(buffer, std::as_writable_bytes(std::span(made.words)));
-  return made;
+  Ran built;
+  built.result = emulator::run(program, launch, options);
+  built.words.resize(64);
+  device.read(buffer, std::as_writable_bytes(std::span(built.words)));
+  return built;
 }
 
 std::string refusal(std::string_view body, std::string_view declarations = {}) {
@@ -82,7 +82,7 @@ TEST_CASE("registers are numbered as high as they are declared") {
   CHECK(ran.words[0] == 7);
 }
 
-TEST_CASE("a vector register stands only where its elements go") {
+TEST_CASE("a vector register is allowed only where its elements go") {
   const Ran ran = run_body(
       ".reg .v4 .u32 %v; .reg .u32 %r<2>;\nld.global.v4.u32 %v, [%p];\n"
       "add.u32 %r0, %v.x, 3;\nst.global.u32 [%p], %r0;\nret;");

@@ -25,10 +25,10 @@ class Generator {
     constexpr std::uint32_t kThreads[] = {32, 64, 96, 128, 160, 1, 17, 40, 100};
     threads_ = dice_.pick(kThreads);
     whole_warps_ = threads_ % 32 == 0;
-    RandomKernel made;
-    made.grid = {dice_.between(1, 5), dice_.between(1, 2), 1};
-    made.block = threads_ % 32 == 0 && dice_.chance(40) ? emulator::Dim3{8, 4, threads_ / 32}
-                                                        : emulator::Dim3{threads_, 1, 1};
+    RandomKernel result;
+    result.grid = {dice_.between(1, 5), dice_.between(1, 2), 1};
+    result.block = threads_ % 32 == 0 && dice_.chance(40) ? emulator::Dim3{8, 4, threads_ / 32}
+                                                          : emulator::Dim3{threads_, 1, 1};
     head();
     const std::uint32_t parts = dice_.between(3, 7);
     for (std::uint32_t i = 0; i < parts; ++i) {
@@ -36,8 +36,8 @@ class Generator {
       together();
     }
     tail();
-    made.ptx = std::move(text_);
-    return made;
+    result.ptx = std::move(text_);
+    return result;
   }
 
  private:

@@ -125,13 +125,13 @@ KernelOutcome KernelRunner::run(const emulator::Options& options) {
   const std::uint64_t in = device_.allocate(kInputWords * 4, "in");
   device_.write(in, std::as_bytes(std::span(input)));
   device_.protect(in);
-  KernelOutcome made;
-  made.out.resize(static_cast<std::size_t>(threads * kOutputWords * 4));
-  made.sum.resize(kSumWords * 4);
-  const std::uint64_t out = device_.allocate(made.out.size(), "out");
-  const std::uint64_t sum = device_.allocate(made.sum.size(), "sum");
-  device_.fill(out, std::byte{0}, made.out.size());
-  device_.fill(sum, std::byte{0}, made.sum.size());
+  KernelOutcome built;
+  built.out.resize(static_cast<std::size_t>(threads * kOutputWords * 4));
+  built.sum.resize(kSumWords * 4);
+  const std::uint64_t out = device_.allocate(built.out.size(), "out");
+  const std::uint64_t sum = device_.allocate(built.sum.size(), "sum");
+  device_.fill(out, std::byte{0}, built.out.size());
+  device_.fill(sum, std::byte{0}, built.sum.size());
   const std::uint64_t parameters[] = {in, out, sum};
   emulator::Launch launch;
   launch.kernel = "k";
@@ -139,17 +139,17 @@ KernelOutcome KernelRunner::run(const emulator::Options& options) {
   launch.block = kernel_.block;
   launch.parameters = std::as_bytes(std::span(parameters));
   const emulator::Result result = emulator::run(program_, launch, options);
-  made.status = result.status;
+  built.status = result.status;
   for (const emulator::RunFinding& finding : result.findings) {
-    made.findings += emulator::to_text(finding) + "\n";
+    built.findings += emulator::to_text(finding) + "\n";
   }
-  made.counters =
+  built.counters =
       emulator::to_text(result.counters) + emulator::annotate(kernel_.ptx, result.counters);
-  made.printed = result.printed;
-  device_.read(out, made.out);
-  device_.read(sum, made.sum);
+  built.printed = result.printed;
+  device_.read(out, built.out);
+  device_.read(sum, built.sum);
   for (const std::uint64_t address : parameters) device_.free(address);
-  return made;
+  return built;
 }
 
 }  // namespace ptxgen::test

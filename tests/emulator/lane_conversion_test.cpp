@@ -15,8 +15,8 @@ struct Integer {
   const char* name;
   int width;
   bool is_signed;
-  [[nodiscard]] Wide least() const { return is_signed ? -(Wide{1} << (width - 1)) : 0; }
-  [[nodiscard]] Wide most() const { return (Wide{1} << (width - (is_signed ? 1 : 0))) - 1; }
+  [[nodiscard]] Wide smallest() const { return is_signed ? -(Wide{1} << (width - 1)) : 0; }
+  [[nodiscard]] Wide largest() const { return (Wide{1} << (width - (is_signed ? 1 : 0))) - 1; }
   [[nodiscard]] std::uint64_t bits(Wide value) const {
     return static_cast<std::uint64_t>(value) & static_cast<std::uint64_t>((Wide{1} << width) - 1);
   }
@@ -67,8 +67,8 @@ std::vector<std::uint64_t> sources_of(const FloatFormat& f) {
           dice.below(std::min<std::uint64_t>(68, static_cast<std::uint64_t>(f.bias())));
       bits = (bits & (f.sign() | (f.min_normal() - 1))) | exponent << f.fraction_bits;
       // Bits below one half away, so that halves and integers are met.
-      const auto whole = static_cast<int>(exponent) - f.bias();
-      const int drop = f.fraction_bits - whole - 1;
+      const auto unbiased = static_cast<int>(exponent) - f.bias();
+      const int drop = f.fraction_bits - unbiased - 1;
       if (drop > 0 && drop <= f.fraction_bits && dice.below(2) == 0) {
         bits &= ~((std::uint64_t{1} << drop) - 1);
       }
@@ -89,11 +89,12 @@ TEST_CASE("integers are cut, extended and clamped") {
       for_sources(plain, count(200, 5000), [&](const std::vector<std::uint64_t>& in) {
         CHECK(plain(in) == to.bits(from.value(in[0])));
       });
-      const bool superset = to.least() <= from.least() && to.most() >= from.most();
+      const bool superset = to.smallest() <= from.smallest() && to.largest() >= from.largest();
       if (superset) continue;
       const LaneRunner sat("cvt.sat." + types + operands);
       for_sources(sat, count(200, 5000), [&](const std::vector<std::uint64_t>& in) {
-        CHECK(sat(in) == to.bits(std::min(std::max(from.value(in[0]), to.least()), to.most())));
+        CHECK(sat(in) ==
+              to.bits(std::min(std::max(from.value(in[0]), to.smallest()), to.largest())));
       });
     }
   }
@@ -103,7 +104,7 @@ TEST_CASE("cvt.pack puts two clamped integers together") {
   const auto clamp = [](std::uint64_t bits, int width, bool is_signed) {
     const Integer to{"", width, is_signed};
     const Wide value = Integer{"", 32, true}.value(bits);
-    return to.bits(std::min(std::max(value, to.least()), to.most()));
+    return to.bits(std::min(std::max(value, to.smallest()), to.largest()));
   };
   for (const bool is_signed : {false, true}) {
     const std::string sign = is_signed ? "s" : "u";
@@ -145,11 +146,12 @@ TEST_CASE("floats become integers: rounded, clamped, NaN as the ISA says") {
                 wanted = top ? std::uint64_t{1} << (to.width - 1) : 0;
               } else {
                 const double integral = rounded(mode, value);
-                wanted = integral >= std::ldexp(1.0, 70) ? to.bits(to.most())
-                         : integral <= -std::ldexp(1.0, 70)
-                             ? to.bits(to.least())
-                             : to.bits(std::min(std::max(static_cast<Wide>(integral), to.least()),
-                                                to.most()));
+                wanted =
+                    integral >= std::ldexp(1.0, 70) ? to.bits(to.largest())
+                    : integral <= -std::ldexp(1.0, 70)
+                        ? to.bits(to.smallest())
+                        : to.bits(std::min(std::max(static_cast<Wide>(integral), to.smallest()),
+                                           to.largest()));
               }
               if (lane({bits}) == wanted || ++failures > 3) continue;
               INFO(lane.text() << " of " << value);

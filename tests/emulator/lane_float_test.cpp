@@ -272,10 +272,10 @@ TEST_CASE("results of known bits") {
   CHECK(LaneRunner("add.rm.f32 %f1, %f2, %f3;")({0x3f800000, 0xbf800000}) == 0x80000000);
   CHECK(LaneRunner("add.f64 %fd1, %fd2, %fd3;")({0x7ff0000000000000, 0xfff0000000000000}) ==
         0xfff8000000000000);
-  // 65504 + 16 lies half-way to what would be 65536.
+  // 65504 + 16 is half-way to what would be 65536.
   CHECK(LaneRunner("add.f16 %h1, %h2, %h3;")({0x7bff, 0x4c00}) == 0x7c00);
   CHECK(LaneRunner("add.f16 %h1, %h2, %h3;")({0x7bff, 0x4bff}) == 0x7bff);
-  // (1 + 2^-10)^2 - 2^-24 lies just below a tie that rounding twice would take for one.
+  // (1 + 2^-10)^2 - 2^-24 is just below a tie that rounding twice would take for one.
   CHECK(as_f32(LaneRunner("fma.rn.f32 %f1, %f2, %f3, %f4;")(
             {0x3f800001, 0x3f800001, 0xbf800002})) == 0x1p-46);
 }

@@ -25,7 +25,7 @@ const std::vector<IntegerType> kIntegers = {{"u16", 16, false}, {"u32", 32, fals
                                             {"u64", 64, false}, {"s16", 16, true},
                                             {"s32", 32, true},  {"s64", 64, true}};
 
-/// `opcode d, a, b, c;` with so many operands, all as wide as the type, and `last` behind them.
+/// `opcode d, a, b, c;` with so many operands, all as wide as the type, and `last` after them.
 std::string line(const std::string& opcode, unsigned width, int operands,
                  const std::string& last = "") {
   std::string text = opcode;
@@ -46,8 +46,8 @@ u64 wrapped(i128 number, unsigned width) {
   return static_cast<u64>(static_cast<u128>(number) & ((static_cast<u128>(1) << width) - 1));
 }
 
-u64 clamped(i128 number, i128 least, i128 most, unsigned width) {
-  return wrapped(number < least ? least : number > most ? most : number, width);
+u64 clamped(i128 number, i128 min, i128 max, unsigned width) {
+  return wrapped(number < min ? min : number > max ? max : number, width);
 }
 
 /// Bits of the full product from `from` on.
@@ -211,12 +211,12 @@ TEST_CASE("abs, neg, min, max") {
   });
   const IntegerType s32 = kIntegers[4];
   check_line("min.relu.s32 %r0, %r1, %r2;", [&](const Sources& s) {
-    const i128 least = std::min(value(s[0], s32), value(s[1], s32));
-    return least < 0 ? 0 : static_cast<u64>(least);
+    const i128 smallest = std::min(value(s[0], s32), value(s[1], s32));
+    return smallest < 0 ? 0 : static_cast<u64>(smallest);
   });
   check_line("max.relu.s32 %r0, %r1, %r2;", [&](const Sources& s) {
-    const i128 most = std::max(value(s[0], s32), value(s[1], s32));
-    return most < 0 ? 0 : static_cast<u64>(most);
+    const i128 largest = std::max(value(s[0], s32), value(s[1], s32));
+    return largest < 0 ? 0 : static_cast<u64>(largest);
   });
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("dp4a and dp2a take each side's sign from its own type") {
 
 namespace {
 
-/// Both result words of a row with carry, as one number: the flag above the result.
+/// Both results of a row with carry, as one number: the flag above the result.
 void check_carry(const std::string& opcode, const IntegerType& t, int operands, bool writes,
                  const std::function<u128(const Sources&)>& expected) {
   const LaneRunner lane(line(opcode + (writes ? ".cc." : ".") + t.name, t.width, operands));

@@ -148,7 +148,7 @@ TEST_CASE("mov packs and unpacks, the first part lowest") {
     }
     braces += "}";
     const std::string type = "mov.b" + std::to_string(width) + " ";
-    const std::string whole = registers_of(width) + "0";
+    const std::string full = registers_of(width) + "0";
     const auto bytes_of = [](const Sources& words, unsigned bits) {
       std::vector<std::uint8_t> bytes;
       for (const u64 word : words) {
@@ -157,17 +157,17 @@ TEST_CASE("mov packs and unpacks, the first part lowest") {
       }
       return bytes;
     };
-    const auto words_of = [](const std::vector<std::uint8_t>& bytes, unsigned bits) {
+    const auto to_words = [](const std::vector<std::uint8_t>& bytes, unsigned bits) {
       Sources words(bytes.size() * 8 / bits);
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         words[i * 8 / bits] |= static_cast<u64>(bytes[i]) << i * 8 % bits;
       }
       return words;
     };
-    check_line(type + whole + ", " + braces + ";",
-               [&](const Sources& s) { return words_of(bytes_of(s, part), std::min(width, 64u)); });
-    check_line(type + braces + ", " + whole + ";",
-               [&](const Sources& s) { return words_of(bytes_of(s, std::min(width, 64u)), part); });
+    check_line(type + full + ", " + braces + ";",
+               [&](const Sources& s) { return to_words(bytes_of(s, part), std::min(width, 64u)); });
+    check_line(type + braces + ", " + full + ";",
+               [&](const Sources& s) { return to_words(bytes_of(s, std::min(width, 64u)), part); });
   }
   CHECK(LaneRunner("mov.b32 %r0, {%h1, %h2};")({0x1111, 0x2222}) == 0x22221111);
   // A part that is thrown away has its place all the same.

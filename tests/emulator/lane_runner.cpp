@@ -94,7 +94,7 @@ LaneRunner::LaneRunner(std::string text) : text_(std::move(text)) {
   }
   op_.source_count = static_cast<std::uint8_t>(source_widths_.size());
   op_.result_count = static_cast<std::uint8_t>(result_widths_.size());
-  // Rows that read the carry flag find it behind their sources.
+  // Rows that read the carry flag find it after their sources.
   if (op_.op == ptx::Op::addc || op_.op == ptx::Op::subc || op_.op == ptx::Op::madc) {
     source_widths_.push_back(1);
   }
@@ -162,17 +162,17 @@ bool next_sources(const std::vector<unsigned>& widths, std::uint64_t random_coun
                   std::uint64_t& state, std::vector<std::uint64_t>& out) {
   out.resize(widths.size());
   // Two sources: every corner with every other. More: the first corners, which are the sharpest.
-  const std::size_t most = widths.size() <= 2 ? 20 : widths.size() == 3 ? 14 : 7;
+  const std::size_t max = widths.size() <= 2 ? 20 : widths.size() == 3 ? 14 : 7;
   std::uint64_t combinations = 1;
   for (const unsigned width : widths) {
-    combinations *= std::min<std::uint64_t>(most, corner_bits(width).size());
+    combinations *= std::min<std::uint64_t>(max, corner_bits(width).size());
   }
   // A dozen parts put together are not tried in all combinations.
   combinations = std::min<std::uint64_t>(combinations, 20000);
   std::uint64_t number = state++;
   if (number < combinations) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const std::uint64_t there = std::min<std::uint64_t>(most, corner_bits(widths[i]).size());
+      const std::uint64_t there = std::min<std::uint64_t>(max, corner_bits(widths[i]).size());
       out[i] = corner_bits(widths[i])[number % there];
       number /= there;
     }

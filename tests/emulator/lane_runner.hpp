@@ -31,7 +31,7 @@ class LaneRunner {
   /// Fails the test case if the text is not one instruction with lane semantics.
   explicit LaneRunner(std::string text);
 
-  /// The result words (behind them the carry flag, if it is written). Fails the test case if words
+  /// The result words (after them the carry flag, if it is written). Fails the test case if words
   /// beyond them are written or a word has bits that its operand's type has not.
   [[nodiscard]] std::vector<std::uint64_t> run(const std::vector<std::uint64_t>& sources) const;
   [[nodiscard]] std::uint64_t operator()(const std::vector<std::uint64_t>& sources) const {

@@ -33,11 +33,11 @@ Ran run_body(std::string_view body, emulator::Launch launch, const emulator::Opt
   device.fill(buffer, std::byte{0}, 1024);
   launch.kernel = "k";
   launch.parameters = std::as_bytes(std::span(&buffer, 1));
-  Ran made;
-  made.result = emulator::run(program, launch, options);
-  made.words.resize(256);
-  device.read(buffer, std::as_writable_bytes(std::span(made.words)));
-  return made;
+  Ran built;
+  built.result = emulator::run(program, launch, options);
+  built.words.resize(256);
+  device.read(buffer, std::as_writable_bytes(std::span(built.words)));
+  return built;
 }
 
 emulator::Launch grid_of(std::uint32_t blocks, std::uint32_t threads = 32) {

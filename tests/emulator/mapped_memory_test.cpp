@@ -25,7 +25,7 @@ TEST_CASE("an access beside a buffer says whether a GPU has memory there") {
     std::int64_t offset;
     bool mapped;
   };
-  // The buffer lies in the first 2 MiB of device memory.
+  // The buffer is in the first 2 MiB of device memory.
   for (const Row& row : {Row{4096, true}, Row{-4, true}, Row{1 << 20, true}, Row{5 << 20, false}}) {
     CAPTURE(row.offset);
     MemoryKernel kernel("add.s64 %rd1, %in, " + std::to_string(row.offset) +

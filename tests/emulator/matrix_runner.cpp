@@ -13,8 +13,8 @@
 namespace ptxgen::test {
 
 Matrix random_matrix(unsigned rows, unsigned columns, std::int64_t min, std::int64_t max) {
-  static std::uint64_t made = 0;  // another matrix each time, the same ones in each run
-  std::mt19937_64 random(seed() + ++made);
+  static std::uint64_t result = 0;  // another matrix each time, the same ones in each run
+  std::mt19937_64 random(seed() + ++result);
   Matrix matrix(rows, columns);
   const auto range = static_cast<std::uint64_t>(max - min) + 1;
   for (std::int64_t& value : matrix.values) {
@@ -114,11 +114,11 @@ Registers run_matrix(const std::string& text, const Registers& sources, unsigned
   for (std::size_t i = std::size_t{results} * 32; i < out.size(); ++i) {
     REQUIRE(out[i] == kUnwritten);
   }
-  Registers made(results, std::vector<std::uint64_t>(32));
+  Registers result(results, std::vector<std::uint64_t>(32));
   for (std::size_t word = 0; word < results; ++word) {
-    for (std::size_t lane = 0; lane < 32; ++lane) made[word][lane] = out[word * 32 + lane];
+    for (std::size_t lane = 0; lane < 32; ++lane) result[word][lane] = out[word * 32 + lane];
   }
-  return made;
+  return result;
 }
 
 std::vector<emulator::MatrixPiece> pieces_of(const std::string& text,

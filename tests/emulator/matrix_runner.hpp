@@ -42,7 +42,7 @@ struct Matrix {
 /// The value of f16 bits, infinities and NaN apart.
 [[nodiscard]] double half_value(std::uint64_t bits);
 
-/// `{%r0, %r1}`: so many registers of the pool that a type's fragment lies in, from `first` on.
+/// `{%r0, %r1}`: so many registers of the pool that a type's fragment is in, from `first` on.
 [[nodiscard]] std::string braces(const std::string& type, unsigned count, unsigned first = 0);
 
 /// Runs a product or movmatrix, parsed from its text. `sources` are its source words; returns

@@ -19,7 +19,7 @@ using unsigneds = std::pair<unsigned, unsigned>;
 /// Row and column of element i of a lane.
 using Placing = std::function<unsigneds(unsigned lane, unsigned i)>;
 
-/// The figures of the PTX ISA, shape by shape, written down as they stand there: g is groupID, t is
+/// The figures of the PTX ISA, shape by shape, written down as they are there: g is groupID, t is
 /// threadID_in_group.
 struct Figure {
   std::string shape;
@@ -243,7 +243,7 @@ std::string count_text(const std::string& type, unsigned elements, unsigned firs
 // Small integers are exact by every rule.
 constexpr std::uint16_t kArchitectures[] = {0, 80, 90};
 
-/// One instruction on random matrices. `suffix` stands behind the layouts, `end` behind the types.
+/// One instruction on random matrices. `suffix` is after the layouts, `end` after the types.
 void check_mma(const Figure& f, const std::string& a_type, const std::string& b_type,
                const std::string& c_type, const std::string& d_type, const std::string& suffix = "",
                const std::string& end = "") {

@@ -11,9 +11,9 @@ using test::MemoryKernel;
 namespace {
 
 std::vector<std::uint32_t> numbers(std::size_t count) {
-  std::vector<std::uint32_t> made(count);
-  for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint32_t>(1000 + i);
-  return made;
+  std::vector<std::uint32_t> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<std::uint32_t>(1000 + i);
+  return result;
 }
 
 Options without_races() {
@@ -205,7 +205,7 @@ TEST_CASE("cp.async arrives at an mbarrier") {
   }
 }
 
-TEST_CASE("an mbarrier that nobody has made") {
+TEST_CASE("an mbarrier that no thread has initialised") {
   MemoryKernel kernel(
       "mov.u32 %r1, bar; st.shared.u64 [%r1], 7; mbarrier.arrive.shared.b64 _, [%r1];\n"
       "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 0;\n",
@@ -219,7 +219,7 @@ TEST_CASE("an mbarrier that nobody has made") {
 }
 
 TEST_CASE("ldmatrix and stmatrix move rows of 16 bytes to fragments and back") {
-  // Row r of matrix m lies at 128 m + 16 r; lane l gives the address of row l % 8 of matrix l / 8
+  // Row r of matrix m is at 128 m + 16 r; lane l gives the address of row l % 8 of matrix l / 8
   // and holds elements 2 (l % 4) and the next of row l / 4.
   MemoryKernel kernel(
       std::string(kBase) +

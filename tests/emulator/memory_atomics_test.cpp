@@ -300,7 +300,7 @@ TEST_CASE("blocks on several host threads count together") {
   CHECK(std::bit_cast<double>(after[2]) == 12800.0);
 }
 
-TEST_CASE("atomics on memory that nobody has written") {
+TEST_CASE("atomics on memory that nothing has written") {
   MemoryKernel kernel("red.global.add.u32 [%out], 1;\n");
   kernel.output(4, "argument 0 'sum'");
   const Result result = kernel.run();

@@ -17,7 +17,7 @@
 namespace ptxgen::test {
 namespace {
 
-/// Bytes of this process's pages that have memory behind them; 0 where that is not known.
+/// Bytes of this process's pages backed by memory; 0 where that is not known.
 std::uint64_t resident_bytes() {
 #if defined(__linux__)
   std::FILE* file = std::fopen("/proc/self/statm", "r");

@@ -160,7 +160,7 @@ TEST_CASE("misaligned accesses of every kind") {
                Catch::Contains("which is not a multiple of ") &&
                    Catch::EndsWith("it is byte 1 of argument 1 'x' (64 bytes)"));
   }
-  // A vector wants the alignment of all its elements together.
+  // A vector requires the alignment of all its elements together.
   MemoryKernel kernel("ld.global.v2.u32 {%r1, %r2}, [%in+4];\n");
   kernel.input(std::vector<std::uint32_t>(8, 1));
   CHECK_THAT(only(kernel.run(1), Rule::Misaligned, 1, 0).finding.message,
@@ -168,7 +168,7 @@ TEST_CASE("misaligned accesses of every kind") {
                              ", which is not a multiple of 8"));
 }
 
-TEST_CASE("reading what nobody wrote: global, shared") {
+TEST_CASE("reading what nothing wrote: global, shared") {
   MemoryKernel kernel = copy_kernel();
   const std::uint64_t fresh = kernel.device().allocate(128, "argument 1 'x'");
   std::byte some[64] = {};
@@ -225,7 +225,7 @@ TEST_CASE("rules that are off are not watched, and bounds hold all the same") {
   CHECK(findings_of(result).empty());
   const auto out = kernel.result<std::uint32_t>();
   for (std::uint32_t t = 0; t < 31; ++t) CHECK(out[t] == ((t + 100) | (t + 1) << 16));
-  // The last one lies half outside.
+  // The last one is half outside.
   CHECK(out[31] == 0);
   // Misaligned sectors are counted as they are: 130 bytes from byte 2 on.
   CHECK(result.counters.global_load.sectors == 4);
@@ -249,7 +249,7 @@ TEST_CASE("a freed allocation is not reached through a worker's memory of it") {
   const Result result = kernel.run(32, 5, options);
   INFO(findings_of(result));
   // Whether a kernel may free a buffer of the host is not asked here; if it was freed, the two
-  // blocks behind must say so.
+  // blocks after must say so.
   if (kernel.device().allocation_of(victim).bytes == 0) {
     CHECK_THAT(findings_of(result), Catch::Contains("victim (64 bytes), which was freed"));
   } else {

@@ -15,9 +15,9 @@ namespace {
 
 std::vector<std::uint8_t> random_bytes(std::size_t count) {
   std::mt19937_64 random(test::seed());
-  std::vector<std::uint8_t> made(count);
-  for (auto& one : made) one = static_cast<std::uint8_t>(random());
-  return made;
+  std::vector<std::uint8_t> result(count);
+  for (auto& one : result) one = static_cast<std::uint8_t>(random());
+  return result;
 }
 
 struct TypeRow {
@@ -580,7 +580,7 @@ TEST_CASE("counters of a strided load and a tile, through a launch") {
       // The second warp of a block finds what the first one has looked up.
       const Result result = kernel.run(64);
       REQUIRE(findings_of(result).empty());
-      // Lanes of the second warp lie 32 strides further on; its guard has no lane.
+      // Lanes of the second warp are 32 strides further on; its guard has no lane.
       const bool guarded = row.bytes == 36;
       const unsigned warps = guarded ? 1 : 2;
       CHECK(result.counters.global_load.requests == warps);
@@ -647,7 +647,7 @@ TEST_CASE("every stride counts as the plain definitions say, and moves the right
   };
   for (const Row& row :
        {Row{4, "u32", "%r5"}, Row{8, "u64", "%rd5"}, Row{16, "v4.u32", "{%r5, %r6, %r7, %r8}"}}) {
-    // Lane t reads what lies `start + t * stride` bytes into a buffer, of which `start` and
+    // Lane t reads what is `start + t * stride` bytes into a buffer, of which `start` and
     // `stride` are the first words, and puts it as far into shared memory.
     MemoryKernel kernel(
         std::string("ld.global.v2.s32 {%r1, %r2}, [%in]; mul.lo.s32 %r3, %t, %r2;\n"

@@ -12,7 +12,7 @@
 namespace ptxgen::test {
 
 /// A device with one input and one output buffer, and a kernel `k(out, in)` made of `body`. Before
-/// the body stand registers: %out and %in (the buffers), %t (tid.x), %t4, %t8, %t16 (%t times 4, 8,
+/// the body are registers: %out and %in (the buffers), %t (tid.x), %t4, %t8, %t16 (%t times 4, 8,
 /// 16, 64 bits wide), %p<4>, %rs<8>, %r<32>, %rd<32>, %f<16>, %d<16>, %q<4> (128 bits).
 class MemoryKernel {
  public:

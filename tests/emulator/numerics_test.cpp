@@ -142,7 +142,7 @@ void check_conversion(const FloatFormat& to, const FloatFormat& from, int count)
     return;
   }
   for (int i = 0; i < count; ++i) {
-    // Half of them lie near a number of the other format, or half-way between two.
+    // Half of them are near a number of the other format, or half-way between two.
     if (i % 2 == 0) {
       check(dice.any(from));
       continue;

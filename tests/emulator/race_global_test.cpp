@@ -154,7 +154,7 @@ TEST_CASE("neighbouring bytes of blocks are not shared", "[race]") {
   run.clean();
   run.block(0).read(3, strided(1, 4), kAll, 1);
   run.only(3, 1);
-  // Halves in runs, and one half by somebody else.
+  // Halves in runs, and one half by another one.
   run.block(0).write(4, strided(0x1000, 2), kAll, 2);
   run.block(1).read(5, strided(0x1040, 2), 0b111, 2);
   run.clean();
@@ -192,7 +192,7 @@ TEST_CASE("atomics of blocks get along", "[race]") {
 
 TEST_CASE("the last block sets the counter back", "[race]") {
   Run run(3);
-  for (int turn = 0; turn < 2; ++turn) {
+  for (int iteration = 0; iteration < 2; ++iteration) {
     for (unsigned b = 0; b < 3; ++b) {
       run.block(b).fence(Modifier::gpu, 1);
       run.atomic(1, kFlag);
@@ -375,7 +375,7 @@ TEST_CASE("a scope that does not reach", "[race]") {
     CHECK(found[0].statement == 78);
     CHECK_FALSE(found[0].conflict.reversed);
   }
-  SECTION("a narrow fence that nobody needs is no finding") {
+  SECTION("a narrow fence that nothing needs is no finding") {
     run.fence(Modifier::cta, 1, Modifier::acq_rel, 77);
     run.atomic(5, 0x200);
     run.block(1).atomic(5, 0x200);
@@ -396,8 +396,8 @@ TEST_CASE("equal values from several blocks are a note", "[race]") {
 
 TEST_CASE("a lock between blocks, many times", "[race]") {
   Run run(8, 1);
-  for (unsigned turn = 0; turn < 2000; ++turn) {
-    run.block(turn * 5 % 8).atomic(1, kFlag);
+  for (unsigned iteration = 0; iteration < 2000; ++iteration) {
+    run.block(iteration * 5 % 8).atomic(1, kFlag);
     run.fence(Modifier::gpu, 1);
     run.read(2, strided(0, 0), 1);
     run.write(3, strided(0, 0), 1);

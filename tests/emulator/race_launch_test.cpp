@@ -51,15 +51,15 @@ RacedLaunch run_body(std::string_view body, std::uint32_t blocks, const emulator
   launch.grid = {blocks, 1, 1};
   launch.block = {threads, 1, 1};
   launch.parameters = std::as_bytes(std::span(buffers));
-  RacedLaunch made;
+  RacedLaunch built;
   for (int i = 0; i < launches; ++i) {
-    made.result = emulator::run(program, launch, options);
-    for (const auto& finding : made.result.findings) made.findings += to_text(finding) + "\n";
+    built.result = emulator::run(program, launch, options);
+    for (const auto& finding : built.result.findings) built.findings += to_text(finding) + "\n";
   }
-  made.a = made.b = words;
-  device.read(buffers[0], std::as_writable_bytes(std::span(made.a)));
-  device.read(buffers[1], std::as_writable_bytes(std::span(made.b)));
-  return made;
+  built.a = built.b = words;
+  device.read(buffers[0], std::as_writable_bytes(std::span(built.a)));
+  device.read(buffers[1], std::as_writable_bytes(std::span(built.b)));
+  return built;
 }
 
 emulator::Options on(unsigned threads) {

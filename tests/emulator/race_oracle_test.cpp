@@ -107,17 +107,17 @@ class Oracle {
       }
     }
     if (!writes) return;
-    std::optional<Clock> mine;
+    std::optional<Clock> own;
     if (order == Modifier::release || order == Modifier::acq_rel) {
-      mine = clocks_[thread];
+      own = clocks_[thread];
     } else {
-      mine = fences_[thread];
+      own = fences_[thread];
     }
     if (!reads) flags_.erase(key);
-    if (mine) {
+    if (own) {
       Clock& flag = flags_[key];
-      flag.resize(mine->size());
-      join(flag, *mine);
+      flag.resize(own->size());
+      join(flag, *own);
     }
     ++clocks_[thread][thread];
   }

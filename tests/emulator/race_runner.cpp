@@ -86,36 +86,36 @@ Context& RaceRunner::context() {
 RaceAccess RaceRunner::access(RaceAccess::Kind kind, std::uint32_t mask, unsigned bytes,
                               const Addresses& addresses, ptx::Modifier order,
                               const std::function<std::uint64_t(unsigned)>& values) {
-  RaceAccess made;
-  made.kind = kind;
-  made.order = order;
-  made.mask = mask & ctas_[block_]->warps[warp_].lanes;
-  made.bytes = static_cast<std::uint8_t>(bytes);
-  for_each_lane(made.mask, [&](unsigned lane) { addresses_[lane] = addresses(lane); });
-  made.addresses = addresses_.data();
+  RaceAccess result;
+  result.kind = kind;
+  result.order = order;
+  result.mask = mask & ctas_[block_]->warps[warp_].lanes;
+  result.bytes = static_cast<std::uint8_t>(bytes);
+  for_each_lane(result.mask, [&](unsigned lane) { addresses_[lane] = addresses(lane); });
+  result.addresses = addresses_.data();
   if (values) {
     values_.assign(std::size_t{32} * bytes, std::byte{0});
-    for_each_lane(made.mask, [&](unsigned lane) {
+    for_each_lane(result.mask, [&](unsigned lane) {
       const std::uint64_t value = values(lane);
       std::memcpy(values_.data() + std::size_t{lane} * bytes, &value, std::min(bytes, 8u));
     });
-    made.values = values_.data();
-    made.value_stride = bytes;
+    result.values = values_.data();
+    result.value_stride = bytes;
   }
-  return made;
+  return result;
 }
 
 void RaceRunner::shared(RaceAccess::Kind kind, std::uint32_t statement, std::uint32_t mask,
                         unsigned bytes, const Addresses& addresses, ptx::Modifier order,
                         const std::function<std::uint64_t(unsigned)>& values,
                         std::uint64_t ticket) {
-  RaceAccess made = access(kind, mask, bytes, addresses, order, values);
-  made.ticket = ticket;
-  shared_races().access(context(), statement, made);
-  if (grid_.races && is_strong(made)) global_races().synchronise(context(), statement, made);
-  if (made.values == nullptr) return;
-  for_each_lane(made.mask, [&](unsigned lane) {
-    std::memcpy(cta().shared + addresses_[lane], made.values + std::size_t{lane} * bytes, bytes);
+  RaceAccess result = access(kind, mask, bytes, addresses, order, values);
+  result.ticket = ticket;
+  shared_races().access(context(), statement, result);
+  if (grid_.races && is_strong(result)) global_races().synchronise(context(), statement, result);
+  if (result.values == nullptr) return;
+  for_each_lane(result.mask, [&](unsigned lane) {
+    std::memcpy(cta().shared + addresses_[lane], result.values + std::size_t{lane} * bytes, bytes);
   });
 }
 
@@ -132,16 +132,16 @@ void RaceRunner::store(std::uint32_t statement, const Addresses& addresses, std:
 void RaceRunner::global(RaceAccess::Kind kind, std::uint32_t statement, std::uint32_t mask,
                         unsigned bytes, const Addresses& addresses, ptx::Modifier order,
                         ptx::Modifier scope, const std::function<std::uint64_t(unsigned)>& values) {
-  RaceAccess made = access(
+  RaceAccess result = access(
       kind, mask, bytes, [&](unsigned lane) { return kGlobalStart + addresses(lane); }, order,
       values);
-  made.scope = scope;
-  global_races().access(context(), statement, made);
-  if (is_strong(made)) shared_races().synchronise(context(), statement, made);
-  if (made.values == nullptr) return;
-  for_each_lane(made.mask, [&](unsigned lane) {
+  result.scope = scope;
+  global_races().access(context(), statement, result);
+  if (is_strong(result)) shared_races().synchronise(context(), statement, result);
+  if (result.values == nullptr) return;
+  for_each_lane(result.mask, [&](unsigned lane) {
     std::memcpy(global_.data() + (addresses_[lane] - kGlobalStart),
-                made.values + std::size_t{lane} * bytes, bytes);
+                result.values + std::size_t{lane} * bytes, bytes);
   });
 }
 

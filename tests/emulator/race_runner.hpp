@@ -44,7 +44,7 @@ class RaceRunner {
               ptx::Modifier scope = ptx::Modifier::none,
               const std::function<std::uint64_t(unsigned lane)>& values = {});
 
-  /// All warps of the block (or those of a mask) come to a barrier.
+  /// All warps of the block (or those of a mask) reach a barrier.
   void barrier(std::uint32_t id = 0, std::uint32_t warps = kAll);
   void barrier_arrive(std::uint32_t id);  ///< this warp, without waiting
   void warp_sync(std::uint32_t mask = kAll);

@@ -41,7 +41,7 @@ TEST_CASE("a tile is written, a barrier, and read by others", "[race]") {
   for (const unsigned bytes : {1u, 2u, 4u, 8u, 16u}) {
     CAPTURE(bytes);
     RaceRunner run(1, 4);
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int iteration = 0; iteration < 3; ++iteration) {
       for (unsigned w = 0; w < 4; ++w) {
         run.warp(w).store(1, strided(w * 32 * bytes, bytes), RaceRunner::kAll, bytes);
       }
@@ -67,7 +67,7 @@ TEST_CASE("read and write race in either order", "[race]") {
   const auto found = only(run, 2, 1);
   CHECK(found.thread == 32);
   CHECK(found.conflict.other.thread == 0);
-  CHECK(found.conflict.mine == Mark::WeakWrite);
+  CHECK(found.conflict.own == Mark::WeakWrite);
   CHECK(found.conflict.theirs == Mark::WeakRead);
   run.barrier();
   run.warp(1).store(2, strided(0, 4));
@@ -242,7 +242,7 @@ TEST_CASE("atomics race with plain accesses only", "[race]") {
     REQUIRE_FALSE(found.empty());
     for (const auto& at : found) {
       CHECK(at.conflict.theirs == Mark::StrongWrite);
-      CHECK(at.conflict.mine == Mark::WeakRead);
+      CHECK(at.conflict.own == Mark::WeakRead);
     }
   }
   SECTION("then written") {
@@ -335,8 +335,8 @@ TEST_CASE("a flag with release and acquire orders", "[race]") {
 
 TEST_CASE("a lock hands its data on", "[race]") {
   RaceRunner run(1, 3);
-  for (int turn = 0; turn < 200; ++turn) {
-    run.warp(static_cast<std::uint32_t>(turn % 3));
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    run.warp(static_cast<std::uint32_t>(iteration % 3));
     run.shared(Kind::Atomic, 1, 1, 4, strided(1024, 0));
     run.fence(Modifier::cta, 1);
     run.load(2, strided(0, 0), 1);
@@ -471,7 +471,7 @@ TEST_CASE("asynchronous copies are ordered by nothing but their completion", "[r
 TEST_CASE("time runs over", "[race]") {
   RaceRunner run(1, 2);
   auto& races = dynamic_cast<SharedRaces&>(run.shared_races());
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int iteration = 0; iteration < 3; ++iteration) {
     races.skip_time(400000);
     run.warp(0).store(1, strided(0, 4));
     run.shared(Kind::Atomic, 5, RaceRunner::kAll, 4, strided(1024, 4));
@@ -491,7 +491,7 @@ TEST_CASE("time runs over", "[race]") {
 
 TEST_CASE("a block takes over from another", "[race]") {
   RaceRunner run(1, 2);
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int iteration = 0; iteration < 3; ++iteration) {
     run.warp(0).store(1, strided(0, 4));
     run.warp(1).load(2, strided(256, 4));
     run.shared(Kind::AsyncWrite, 3, RaceRunner::kAll, 16, strided(512, 16));
@@ -508,7 +508,7 @@ TEST_CASE("a block takes over from another", "[race]") {
   }
 }
 
-TEST_CASE("addresses beyond shared memory are somebody else's finding", "[race]") {
+TEST_CASE("addresses beyond shared memory are another check's finding", "[race]") {
   RaceRunner run(1, 2, 256);
   run.store(1, strided(0, 16), RaceRunner::kAll, 16);
   run.store(1, strided(~std::uint64_t{0} - 200, 4));

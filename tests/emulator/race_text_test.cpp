@@ -11,7 +11,7 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
   conflict.rule = Rule::SharedRace;
   conflict.bytes = 4;
   conflict.address = 0x40;
-  conflict.mine = Mark::WeakWrite;
+  conflict.own = Mark::WeakWrite;
   conflict.theirs = Mark::WeakRead;
   const auto text = [&](std::string_view name = "shared variable 'tile'") {
     return race_text(conflict, "thread (3,0,0) of block (0,0,0)", "thread (35,0,0)", "at line 41",
@@ -61,7 +61,7 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
         "accesses");
   conflict.vague = false;
   conflict.mixed = true;
-  conflict.mine = Mark::StrongWrite;
+  conflict.own = Mark::StrongWrite;
   conflict.theirs = Mark::StrongRead;
   CHECK(text({}).message ==
         "thread (3,0,0) of block (0,0,0) changes (atomic, volatile or relaxed) 4 bytes at shared "

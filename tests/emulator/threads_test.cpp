@@ -42,11 +42,11 @@ Ran run_on(std::string_view body, std::uint64_t bytes, emulator::Dim3 grid, emul
   launch.grid = grid;
   launch.block = block;
   launch.parameters = std::as_bytes(std::span(&buffer, 1));
-  Ran made;
-  made.result = emulator::run(program, launch, options);
-  made.words.resize(static_cast<std::size_t>(bytes / 4));
-  device.read(buffer, std::as_writable_bytes(std::span(made.words)));
-  return made;
+  Ran built;
+  built.result = emulator::run(program, launch, options);
+  built.words.resize(static_cast<std::size_t>(bytes / 4));
+  device.read(buffer, std::as_writable_bytes(std::span(built.words)));
+  return built;
 }
 
 }  // namespace

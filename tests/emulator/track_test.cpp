@@ -192,7 +192,7 @@ TEST_CASE("every result bit that undefined bits can change is undefined") {
       }
       const std::vector<std::uint64_t> bits =
           some_bits(tracked, static_cast<unsigned>(1 + dice() % 6), dice);
-      const std::vector<std::uint64_t> said = tracked.undefined(values, bits);
+      const std::vector<std::uint64_t> reported = tracked.undefined(values, bits);
       // All completions: bits that are not the same in all of them differ.
       const std::vector<std::uint64_t> first = tracked.run(values);
       std::vector<std::uint64_t> differ(first.size());
@@ -208,9 +208,10 @@ TEST_CASE("every result bit that undefined bits can change is undefined") {
         for (std::size_t i = 0; i < results.size(); ++i) differ[i] |= results[i] ^ first[i];
       }
       for (std::size_t i = 0; i < first.size(); ++i) {
-        CAPTURE(i, values, bits, said[i], differ[i]);
-        if ((differ[i] & ~said[i]) != 0) FAIL("a bit can differ and is called defined");
-        if (row.exact && said[i] != differ[i]) FAIL("a bit cannot differ and is called undefined");
+        CAPTURE(i, values, bits, reported[i], differ[i]);
+        if ((differ[i] & ~reported[i]) != 0) FAIL("a bit can differ and is called defined");
+        if (row.exact && reported[i] != differ[i])
+          FAIL("a bit cannot differ and is called undefined");
       }
     }
     const std::vector<std::uint64_t> none(tracked.source_widths.size());

@@ -100,7 +100,7 @@ TEST_CASE("only the stored bytes of a register matter") {
 }
 
 TEST_CASE("an undefined guard makes what it guards undefined") {
-  // %p3 is never written: nobody knows which of the two values %r1 has.
+  // %p3 is never written: it is unknown which of the two values %r1 has.
   CHECK_THAT(found("mov.u32 %r1, 1; @%p3 mov.u32 %r1, 2;" + kStore), Catch::Contains(kStored));
   CHECK_THAT(found("mov.u32 %r1, 1; @!%p3 mov.u32 %r1, 2;" + kStore), Catch::Contains(kStored));
   CHECK_THAT(found("mov.u32 %r1, 1; @%p3 add.u32 %r2, %t, 1; add.u32 %r1, %r2, 1;" + kStore),

@@ -123,7 +123,7 @@ std::vector<Isa> offered() {
   return found;
 }
 
-/// A frame with room for six registers of 8 bytes a lane and some predicates.
+/// A frame with space for six registers of 8 bytes a lane and some predicates.
 class TestFrame {
  public:
   static constexpr u32 slot(unsigned i) { return 64 + i * 256; }

@@ -23,7 +23,7 @@ std::vector<float> all_kinds(std::size_t count, std::uint64_t seed) {
   Numbers numbers(seed);
   std::vector<float> values(count);
   for (float& value : values) {
-    switch (numbers.whole(0, 9)) {
+    switch (numbers.integer(0, 9)) {
       case 0:
         value = std::bit_cast<float>(static_cast<std::uint32_t>(numbers.bits()));
         break;
@@ -34,7 +34,7 @@ std::vector<float> all_kinds(std::size_t count, std::uint64_t seed) {
         value = numbers.between(-0x1p-126f, 0x1p-126f);
         break;
       case 3:
-        value = numbers.whole(0, 1) == 0 ? 0.0f : -0.0f;
+        value = numbers.integer(0, 1) == 0 ? 0.0f : -0.0f;
         break;
       case 4:
         value = numbers.between(-1, 1) * std::numeric_limits<float>::max();
@@ -166,7 +166,7 @@ TEST_CASE("the elementwise kernels take buffers at any element") {
   });
 }
 
-TEST_CASE("copy keeps every bit, NaN payloads too, and leaves what lies behind alone") {
+TEST_CASE("copy keeps every bit, NaN payloads too, and leaves what follows alone") {
   on_every_place([](Place& place) {
     for (const std::uint32_t n : kSizes) {
       INFO("n = " << n);

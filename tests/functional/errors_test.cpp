@@ -1,4 +1,4 @@
-// tests/functional/errors_test.cpp - F5: what goes wrong, and that what follows goes right
+// tests/functional/errors_test.cpp - F5: errors, and that what follows them is right
 #include <catch2/catch.hpp>
 
 #include "functional/gemv_cases.hpp"

@@ -26,8 +26,8 @@ float Numbers::between(float low, float high) {
   return low + (high - low) * (static_cast<float>(bits() >> 40) * 0x1p-24f);
 }
 
-std::uint32_t Numbers::whole(std::uint32_t least, std::uint32_t most) {
-  return least + static_cast<std::uint32_t>(bits() % (std::uint64_t{most} - least + 1));
+std::uint32_t Numbers::integer(std::uint32_t min, std::uint32_t max) {
+  return min + static_cast<std::uint32_t>(bits() % (std::uint64_t{max} - min + 1));
 }
 
 std::vector<float> Numbers::list(std::size_t count, float low, float high) {
@@ -73,7 +73,7 @@ constexpr std::size_t kGuardElements = 64;
 constexpr double kTiny = 0x1p-150;  // half of the smallest number
 constexpr std::uint32_t kColumnsOfMeanError = 64;
 
-// Elements with a guard before and behind.
+// Elements with a guard before and after.
 class Guarded {
  public:
   Guarded(const Place& place, const std::vector<float>& values)

@@ -22,7 +22,7 @@ class Numbers {
   /// In [low, high), with 24 random bits.
   float between(float low, float high);
   /// In [least, most].
-  std::uint32_t whole(std::uint32_t least, std::uint32_t most);
+  std::uint32_t integer(std::uint32_t min, std::uint32_t max);
   std::vector<float> list(std::size_t count, float low, float high);
 
  private:
@@ -44,7 +44,7 @@ struct Problem {
 /// found.
 [[nodiscard]] std::vector<GemvChoice> choices(const Place& place);
 
-/// Runs a GEMV through a launcher. The buffers lie between guard bytes that are checked afterwards
+/// Runs a GEMV through a launcher. The buffers are between guard bytes that are checked afterwards
 /// together with the inputs, y is filled with NaN before.
 [[nodiscard]] std::vector<float> run_guarded(const Place& place, const Launcher& launcher,
                                              const Problem& problem);

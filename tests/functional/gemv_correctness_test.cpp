@@ -84,7 +84,7 @@ TEST_CASE("D4: small whole numbers give exact results") {
   });
 }
 
-TEST_CASE("D5: 64 x 64 lies within the error bound") {
+TEST_CASE("D5: 64 x 64 is within the error bound") {
   on_every_place([](Place& place) { check_everywhere(place, random_problem({64, 64}, 5)); });
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("D8: sums beyond the largest number are infinite, with their sign") {
   });
 }
 
-TEST_CASE("D9: numbers from 1e-6 to 1e-5 lie within the bound") {
+TEST_CASE("D9: numbers from 1e-6 to 1e-5 are within the bound") {
   on_every_place([](Place& place) {
     check_everywhere(place, random_problem({700, 90}, 10, 1e-6f, 1e-5f));
   });

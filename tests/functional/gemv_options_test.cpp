@@ -94,7 +94,7 @@ TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, res
         CHECK(record.implementation == (plan ? to_string(plan->path) : expected.implementation));
         CHECK_FALSE(record.reason.empty());
         LaunchGeometry geometry = plan ? Gemv{*plan}.geometry() : expected.geometry;
-        geometry.programmatic = false;  // nobody promised constant weights
+        geometry.programmatic = false;  // no promise of constant weights
         CHECK(record.geometry == geometry);
         CHECK(record.launches == 1);
         CHECK_FALSE(record.cached);

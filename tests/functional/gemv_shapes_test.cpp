@@ -63,7 +63,7 @@ TEST_CASE("k = 0 gives zeros and needs neither matrix nor vector") {
   });
 }
 
-TEST_CASE("D6: 4096 x 4096 lies within the error bound") {
+TEST_CASE("D6: 4096 x 4096 is within the error bound") {
   on_every_place([](Place& place) {
     check_everywhere(place, random_problem({4096, 4096}, 6, -1, 1));
   });
@@ -78,15 +78,15 @@ TEST_CASE("9000 x 9000") {
   });
 }
 
-TEST_CASE("D10: a hundred random matrices lie within the error bound") {
+TEST_CASE("D10: a hundred random matrices are within the error bound") {
   on_every_place([](Place& place) {
     Numbers numbers(test::seed());
     for (int i = 0; i < test::count(100, 300); ++i) {
       // Long and thin ones too; most are no multiples of 4, 32 or 256.
-      const Shape shape{numbers.whole(1, i % 4 == 0 ? 9000u : 400u),
-                        numbers.whole(1, i % 4 == 1   ? 9000u
-                                         : i % 4 == 0 ? 20u
-                                                      : 400u)};
+      const Shape shape{numbers.integer(1, i % 4 == 0 ? 9000u : 400u),
+                        numbers.integer(1, i % 4 == 1   ? 9000u
+                                           : i % 4 == 0 ? 20u
+                                                        : 400u)};
       if (std::uint64_t{shape.k} * shape.n > 4 * max_elements(place)) continue;
       INFO("matrix " << i << ", seed " << test::seed());
       check_everywhere(place, random_problem(shape, numbers.bits(), -3, 3));

@@ -80,7 +80,7 @@ TEST_CASE("F2: a sequence of different inputs gives what a fresh launcher gives 
   });
 }
 
-TEST_CASE("F3, F4: ten thousand calls are all right and leave no memory behind") {
+TEST_CASE("F3, F4: ten thousand calls are all right and leak no memory") {
   on_every_place([](Place& place) {
     constexpr Shape kShape{33, 9};
     // Eight inputs in turn, so that a result left over from the call before is noticed.

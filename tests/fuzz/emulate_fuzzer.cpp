@@ -1,7 +1,7 @@
 // tests/fuzz/emulate_fuzzer.cpp - load and run whatever loads
 //
 // The text must be refused with an Error, or run to an end within its budget, whatever addresses,
-// counts and sizes it makes up. Bytes behind the last brace are no PTX: they choose the launch.
+// counts and sizes it makes up. Bytes after the last brace are not PTX: they choose the launch.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -67,23 +67,24 @@ Setting setting_from(Choices& choices) {
   constexpr emulator::Dim3 kGrids[] = {{2, 1, 1}, {1, 1, 1}, {2, 2, 2}, {5, 1, 1}, {300, 3, 1}};
   constexpr emulator::Dim3 kBlocks[] = {{64, 1, 1}, {32, 1, 1}, {1, 1, 1},
                                         {33, 1, 1}, {8, 4, 2},  {7, 3, 2}};
-  Setting made;
-  made.grid = kGrids[choices.next() % std::size(kGrids)];
-  made.block = kBlocks[choices.next() % std::size(kBlocks)];
-  made.dynamic_shared_bytes = 64u * choices.next();
+  Setting result;
+  result.grid = kGrids[choices.next() % std::size(kGrids)];
+  result.block = kBlocks[choices.next() % std::size(kBlocks)];
+  result.dynamic_shared_bytes = 64u * choices.next();
   const std::uint8_t flags = choices.next();
-  made.options.seed = flags & 3u;
-  made.options.threads = 1 + (flags >> 2 & 1u);
-  made.options.parallel = (flags >> 3 & 1u) != 0;
-  made.options.counters = (flags >> 4 & 1u) == 0;
-  made.options.checks = (flags >> 5 & 1u) == 0   ? emulator::RuleSet::all()
-                        : (flags >> 6 & 1u) == 0 ? emulator::RuleSet::defaults()
-                                                 : emulator::RuleSet::none();
+  result.options.seed = flags & 3u;
+  result.options.threads = 1 + (flags >> 2 & 1u);
+  result.options.parallel = (flags >> 3 & 1u) != 0;
+  result.options.counters = (flags >> 4 & 1u) == 0;
+  result.options.checks = (flags >> 5 & 1u) == 0   ? emulator::RuleSet::all()
+                          : (flags >> 6 & 1u) == 0 ? emulator::RuleSet::defaults()
+                                                   : emulator::RuleSet::none();
   // So many for all warps together, on slow builds too.
-  made.options.max_instructions = std::max<std::uint64_t>(20, kMaxInstructions / made.grid.count());
-  made.options.stack_bytes = 4096;
-  made.options.printf_bytes = 4096;
-  return made;
+  result.options.max_instructions =
+      std::max<std::uint64_t>(20, kMaxInstructions / result.grid.count());
+  result.options.stack_bytes = 4096;
+  result.options.printf_bytes = 4096;
+  return result;
 }
 
 /// Pointers to buffers for what has the size of one, small numbers for the rest.

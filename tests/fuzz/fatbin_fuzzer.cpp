@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Where the text of an image must lie: in what was decompressed, or else in the image itself.
+/// Where the text of an image must be: in what was decompressed, or else in the image itself.
 std::string_view text_source(const ptxgen::driver::emulated::ModuleImage& image,
                              std::span<const std::byte> bytes) {
   if (image.unpacked != nullptr) return *image.unpacked;
@@ -18,7 +18,7 @@ std::string_view text_source(const ptxgen::driver::emulated::ModuleImage& image,
 
 }  // namespace
 
-// What is found lies inside its source, whatever the headers say; what is not found has a reason.
+// What is found is inside its source, whatever the headers say; what is not found has a reason.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ptxgen;
   namespace emulated = driver::emulated;

@@ -23,7 +23,7 @@ class Run {
     launch_.grid = {geometry.grid.x, geometry.grid.y, geometry.grid.z};
     launch_.block = {geometry.block.x, geometry.block.y, geometry.block.z};
   }
-  // `offset` bytes behind an address that is a multiple of 256.
+  // `offset` bytes after an address that is a multiple of 256.
   [[nodiscard]] std::uint64_t buffer(std::size_t bytes, std::uint64_t offset) {
     const std::uint64_t address = device_.allocate(bytes + offset) + offset;
     device_.write(address, std::vector<std::byte>(bytes));
@@ -62,7 +62,7 @@ std::uint64_t flops(const emulator::Counters& counters, const Module& module) {
   return sum;
 }
 
-// The counters of one launch; every buffer `offset` bytes behind a multiple of 256.
+// The counters of one launch; every buffer `offset` bytes after a multiple of 256.
 struct Counted {
   emulator::Counters counters;
   std::uint64_t flops = 0;

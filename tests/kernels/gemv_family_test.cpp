@@ -71,7 +71,7 @@ struct Operands {
 constexpr std::byte kSentinel{0xa5};
 constexpr std::uint64_t kAround = 64;
 
-// One plan on a device of its own. Operands lie as far off as the problem's alignments allow.
+// One plan on a device of its own. Operands are as far off as the problem's alignments allow.
 struct Outcome {
   Bytes y;
   emulator::Counters counters;
@@ -412,7 +412,7 @@ TEST_CASE("gemv family: programmatic launches") {
 }
 
 TEST_CASE("gemv family: rows further apart than 4 GiB") {
-  // Memory that nobody writes takes no place on the host.
+  // Memory that nothing writes takes no place on the host.
   for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
       const bool t = layout == GemvLayout::T;

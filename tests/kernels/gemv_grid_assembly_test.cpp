@@ -57,7 +57,7 @@ TEST_CASE("no plan spills, on any target, and registers are within the plan") {
   // Every day each plan for a few targets, so that each target has some; all of them in a full run.
   const std::size_t step = full() ? 1 : 7;
   std::size_t assembled = 0;
-  std::uint32_t most = 0;
+  std::uint32_t largest = 0;
   for (std::size_t t = 0; t < targets.size(); ++t) {
     std::size_t here = 0;
     for (std::size_t c = 0; c < cases.size(); ++c) {
@@ -74,7 +74,7 @@ TEST_CASE("no plan spills, on any target, and registers are within the plan") {
       // Registers are given to warps by 256.
       const std::uint32_t registers = (result.registers + 7) / 8 * 8;
       CHECK(registers * plan.threads() * plan.blocks_per_sm <= 65536);
-      most = std::max(most, result.registers);
+      largest = std::max(largest, result.registers);
       ++assembled;
       ++here;
     }
@@ -82,5 +82,5 @@ TEST_CASE("no plan spills, on any target, and registers are within the plan") {
     CHECK(here > 0);
   }
   std::printf("gemv assembly: %zu plans and targets, no spills, at most %u registers\n", assembled,
-              most);
+              largest);
 }

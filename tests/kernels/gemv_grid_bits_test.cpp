@@ -52,7 +52,7 @@ std::vector<GemvCase> three_points() {
 
 /// The same shapes on the other paths and with clusters, as far as they are admitted.
 std::vector<GemvCase> other_points() {
-  std::vector<GemvCase> made;
+  std::vector<GemvCase> result;
   for (const GemvCase& point : three_points()) {
     for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
       for (const std::uint32_t cluster : {1u, 2u, 4u}) {
@@ -66,17 +66,17 @@ std::vector<GemvCase> other_points() {
           plan.blocks = static_cast<std::uint32_t>(plan.strips() * cluster);
         }
         const bool another = path != GemvPath::Direct || cluster != 1;
-        if (another && admitted(plan, other.target)) made.push_back(other);
+        if (another && admitted(plan, other.target)) result.push_back(other);
       }
     }
   }
-  return made;
+  return result;
 }
 
 std::vector<GemvCase> all_points() {
-  std::vector<GemvCase> made = three_points();
-  for (const GemvCase& point : other_points()) made.push_back(point);
-  return made;
+  std::vector<GemvCase> result = three_points();
+  for (const GemvCase& point : other_points()) result.push_back(point);
+  return result;
 }
 
 /// Launches many times, in other orders on other numbers of threads.
@@ -99,9 +99,9 @@ void check_repeats(const GemvCase& point, int runs) {
 }
 
 std::vector<float> values(const GemvCase& point, const std::vector<std::byte>& y) {
-  std::vector<float> made(point.plan.problem.n);
-  for (std::size_t j = 0; j < made.size(); ++j) made[j] = element(y, point.plan.problem.y, j);
-  return made;
+  std::vector<float> result(point.plan.problem.n);
+  for (std::size_t j = 0; j < result.size(); ++j) result[j] = element(y, point.plan.problem.y, j);
+  return result;
 }
 
 }  // namespace
@@ -253,12 +253,12 @@ TEST_CASE("zeros, infinities, NaN and the smallest numbers") {
     // Nothing is flushed to zero: two of the smallest numbers of the type add up.
     GemvData tiny = zero;
     for (std::size_t i = 0; i < problem.k; ++i) set_element(tiny.x, problem.x, i, 1.0f);
-    const float least = problem.weights == ElementType::f32    ? 0x1p-149f
-                        : problem.weights == ElementType::bf16 ? 0x1p-133f
-                                                               : 0x1p-24f;
-    set_element(tiny.a, problem.weights, at(0, 2), least);
-    set_element(tiny.a, problem.weights, at(problem.k - 1, 2), least);
-    CHECK(GemvRunner(point, tiny).run().floats()[2] == 2 * least);
+    const float min = problem.weights == ElementType::f32    ? 0x1p-149f
+                      : problem.weights == ElementType::bf16 ? 0x1p-133f
+                                                             : 0x1p-24f;
+    set_element(tiny.a, problem.weights, at(0, 2), min);
+    set_element(tiny.a, problem.weights, at(problem.k - 1, 2), min);
+    CHECK(GemvRunner(point, tiny).run().floats()[2] == 2 * min);
   }
 }
 

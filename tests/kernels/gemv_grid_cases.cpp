@@ -29,13 +29,13 @@ std::uint32_t alignment_of(std::uint32_t offset, std::uint32_t element) {
 /// Alignments as the offsets have them; now and then the problem says less.
 void align(GemvCase& point, Dice& dice) {
   GemvProblem& problem = point.plan.problem;
-  const auto said = [&](std::uint32_t offset, std::uint32_t element) {
+  const auto alignment = [&](std::uint32_t offset, std::uint32_t element) {
     const std::uint32_t real = alignment_of(offset, element);
     return dice.chance(15) ? std::max(element, std::min(real, 8u) / 2) : real;
   };
-  problem.a_alignment = said(point.a_offset, bytes(problem.weights));
-  problem.x_alignment = said(point.x_offset, bytes(problem.x));
-  problem.y_alignment = said(point.y_offset, bytes(problem.y));
+  problem.a_alignment = alignment(point.a_offset, bytes(problem.weights));
+  problem.x_alignment = alignment(point.x_offset, bytes(problem.x));
+  problem.y_alignment = alignment(point.y_offset, bytes(problem.y));
 }
 
 void draw_shape(GemvProblem& problem, Dice& dice) {

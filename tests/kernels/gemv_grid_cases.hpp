@@ -10,7 +10,7 @@
 
 namespace ptxgen::test {
 
-/// A point of the grid. Bases lie so many elements behind a multiple of 256 bytes, which is what
+/// A point of the grid. Bases are that many elements after a multiple of 256 bytes, which is what
 /// the problem's alignments say, or less.
 struct GemvCase {
   GemvPlan plan;

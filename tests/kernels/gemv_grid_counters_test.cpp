@@ -47,7 +47,7 @@ TEST_CASE("aligned matrices: each weight once, full sectors, no bank conflicts")
     CHECK(counters.shared_load.bank_conflicts == 0);
     CHECK(counters.shared_store.bank_conflicts == 0);
     CHECK(counters.local_load.requests + counters.local_store.requests == 0);
-    // x, the operands of the epilogue and partial sums too: nothing is moved that nobody wants.
+    // x, the operands of the epilogue and partial sums too: nothing is moved that is not needed.
     CHECK(counters.global_load.sectors == counters.global_load.ideal_sectors);
     CHECK(counters.global_store.sectors == counters.global_store.ideal_sectors);
     // With bulk copies one thread of a block goes its own way for each step.

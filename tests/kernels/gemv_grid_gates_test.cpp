@@ -18,7 +18,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-/// Errors and warnings of all gates that stand in front of a load.
+/// Errors and warnings of all gates that run before a load.
 std::string complaints(const ptx::Module& module, const gates::GateOptions& options) {
   std::string text;
   for (const gates::GateInfo& gate : gates::all_gates()) {

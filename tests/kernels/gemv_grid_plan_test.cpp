@@ -15,16 +15,16 @@ namespace {
 
 /// Blocks that have units of a strip, for each strip.
 std::vector<std::uint64_t> contributors(const GemvPlan& plan) {
-  std::vector<std::uint64_t> made(static_cast<std::size_t>(plan.strips()));
+  std::vector<std::uint64_t> result(static_cast<std::size_t>(plan.strips()));
   for (std::uint64_t b = 0; b < plan.blocks; ++b) {
     const std::uint64_t first = plan.first_unit(b);
     const std::uint64_t end = plan.first_unit(b + 1);
     if (first == end) continue;
     for (std::uint64_t s = first / plan.steps(); s <= (end - 1) / plan.steps(); ++s) {
-      ++made[static_cast<std::size_t>(s)];
+      ++result[static_cast<std::size_t>(s)];
     }
   }
-  return made;
+  return result;
 }
 
 /// What is wrong, or nothing.
@@ -43,12 +43,12 @@ std::string wrong(const GemvPlan& plan) {
       return "the first unit of block " + std::to_string(b);
   }
   const std::vector<std::uint64_t> blocks = contributors(plan);
-  const std::uint64_t most = *std::max_element(blocks.begin(), blocks.end());
-  if (*std::min_element(blocks.begin(), blocks.end()) < 1) return "a strip of nobody";
-  if (plan.is_split() != (most > 1)) return "is_split";
+  const std::uint64_t largest = *std::max_element(blocks.begin(), blocks.end());
+  if (*std::min_element(blocks.begin(), blocks.end()) < 1) return "a strip without a block";
+  if (plan.is_split() != (largest > 1)) return "is_split";
   const std::uint64_t chunks =
       plan.chunk_steps == 0 ? 0 : (plan.steps() + plan.chunk_steps - 1) / plan.chunk_steps;
-  if (plan.max_parts() != (plan.chunk_steps != 0 ? chunks : most / plan.cluster))
+  if (plan.max_parts() != (plan.chunk_steps != 0 ? chunks : largest / plan.cluster))
     return "max_parts";
   if ((plan.workspace_bytes() != 0) != (plan.max_parts() > 1)) return "whether it has a workspace";
   if (plan.workspace_bytes() == 0) return "";

@@ -116,14 +116,14 @@ std::vector<std::byte> epilogue(const GemvProblem& problem, const GemvData& data
 }
 
 GemvCase bare(const GemvCase& point) {
-  GemvCase made = point;
-  GemvProblem& problem = made.plan.problem;
+  GemvCase result = point;
+  GemvProblem& problem = result.plan.problem;
   problem.y = ElementType::f32;
   problem.y_alignment = 16;
   problem.scaled = problem.bias = problem.residual = false;
-  made.y_offset = 0;
-  made.residual_is_y = false;
-  return made;
+  result.y_offset = 0;
+  result.residual_is_y = false;
+  return result;
 }
 
 std::vector<float> GemvOutcome::floats() const {
@@ -248,22 +248,22 @@ GemvOutcome GemvRunner::run(const emulator::Options& options) {
   emulator::Options all = options;
   all.checks = emulator::RuleSet::all();
   const emulator::Result result = emulator::run(program_, launch, all);
-  GemvOutcome made;
-  made.counters = result.counters;
+  GemvOutcome built;
+  built.counters = result.counters;
   for (const emulator::RunFinding& finding : result.findings) {
-    made.findings += emulator::to_text(finding) + "\n";
+    built.findings += emulator::to_text(finding) + "\n";
   }
-  if (result.status == emulator::Status::Fault) made.findings += "the launch was stopped\n";
-  made.y.resize(static_cast<std::size_t>(y_.bytes));
-  device_.read(y_.address, made.y);
-  watch(y_, "y", made.findings);
-  watch(workspace_, "the workspace", made.findings);
+  if (result.status == emulator::Status::Fault) built.findings += "the launch was stopped\n";
+  built.y.resize(static_cast<std::size_t>(y_.bytes));
+  device_.read(y_.address, built.y);
+  watch(y_, "y", built.findings);
+  watch(workspace_, "the workspace", built.findings);
   std::vector<std::byte> tickets(static_cast<std::size_t>(point_.plan.ticket_bytes()));
   if (!tickets.empty()) device_.read(workspace_.address, tickets);
   if (std::ranges::any_of(tickets, [](std::byte b) { return b != std::byte{0}; })) {
-    made.findings += "tickets are not 0 behind the launch\n";
+    built.findings += "tickets are not 0 after the launch\n";
   }
-  return made;
+  return built;
 }
 
 }  // namespace ptxgen::test

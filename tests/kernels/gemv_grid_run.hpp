@@ -16,7 +16,7 @@
 namespace ptxgen::test {
 
 /// What a launch is given, each element as its bits. `a` has the matrix with its gaps, which the
-/// device does not get; `y` is what stands there before.
+/// device does not get; `y` is what is there before.
 struct GemvData {
   std::vector<std::byte> a, x, y, bias, residual;
   float alpha = 1;
@@ -52,7 +52,7 @@ struct GemvOutcome {
 };
 
 /// A point loaded on a device of its own: each buffer ends where its last element does, begins
-/// behind bytes that are watched (outputs) or were never written (inputs), and inputs are
+/// after bytes that are watched (outputs) or were never written (inputs), and inputs are
 /// protected. Gaps between rows were never written.
 class GemvRunner {
  public:

@@ -102,19 +102,19 @@ TEST_CASE("gemv plan: blocks, strips, parts and places as found by walking the u
           REQUIRE(plan.first_unit(blocks) == plan.units());
           const Walk found = walk(plan);
           bool split = false;
-          std::uint64_t most = 0;
+          std::uint64_t largest = 0;
           std::set<std::uint64_t> all;
           for (std::uint32_t s = 0; s < strips; ++s) {
             split = split || found.blocks[s].size() > 1;
-            most = std::max<std::uint64_t>(most, found.slots[s].size());
+            largest = std::max<std::uint64_t>(largest, found.slots[s].size());
             // Neighbours in the order of k, and no other strip's.
             REQUIRE(*found.slots[s].rbegin() - *found.slots[s].begin() + 1 ==
                     found.slots[s].size());
             for (const std::uint64_t slot : found.slots[s]) REQUIRE(all.insert(slot).second);
           }
           REQUIRE(plan.is_split() == split);
-          REQUIRE(plan.max_parts() == most);
-          if (most > 1) {
+          REQUIRE(plan.max_parts() == largest);
+          if (largest > 1) {
             REQUIRE(*all.rbegin() < gemv::slots(plan));
             REQUIRE(plan.workspace_bytes() == plan.ticket_bytes() + 128 * gemv::slots(plan));
             REQUIRE(plan.ticket_bytes() == (strips + 7) / 8 * 32);
@@ -146,7 +146,7 @@ TEST_CASE("gemv plan: the bits of a chunked plan do not depend on its blocks") {
 }
 
 TEST_CASE("gemv plan: a ticket releases a block's sums and acquires those of the others") {
-  // The emulator takes the barrier behind the ticket for the fence that PTX asks for there.
+  // The emulator takes the barrier after the ticket for the fence that PTX asks for there.
   const auto kernel = Gemv{plain(9, 2, 6)}.build(ptx::target("sm_80"));
   const ptx::Function& function = kernel.module().functions.front();
   int tickets = 0;
@@ -425,11 +425,11 @@ TEST_CASE("gemv plan: plans that there are not") {
 }
 
 TEST_CASE("gemv plan: a division by a number that is known is a product, as far as that is exact") {
-  const auto text = [](std::uint64_t most, std::uint64_t divisor) {
+  const auto text = [](std::uint64_t max, std::uint64_t divisor) {
     KernelBuilder k("k");
     const auto y = k.param<Ptr<u32>>("y");
     const auto n = k.param<u32>("n");
-    k.st(y, gemv::quotient(k, n, most, divisor));
+    k.st(y, gemv::quotient(k, n, max, divisor));
     return ptx::print(k.build().module());
   };
   const auto has = [](const std::string& where, const char* what) {

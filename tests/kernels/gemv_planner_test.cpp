@@ -15,12 +15,12 @@ using namespace ptxgen;
 namespace {
 
 GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout, ElementType weights) {
-  GemvProblem made;
-  made.k = k;
-  made.n = n;
-  made.layout = layout;
-  made.weights = weights;
-  return made;
+  GemvProblem result;
+  result.k = k;
+  result.n = n;
+  result.layout = layout;
+  result.weights = weights;
+  return result;
 }
 
 constexpr GemvLayout kLayouts[] = {GemvLayout::T, GemvLayout::R};
@@ -89,8 +89,8 @@ TEST_CASE("the choices have twice the bytes in flight that the full rate needs, 
 
 TEST_CASE("predicted tails are those of the partition, element by element") {
   std::mt19937_64 random(test::seed());
-  const auto up_to = [&](std::uint32_t most) {
-    return static_cast<std::uint32_t>(random() % most) + 1;
+  const auto up_to = [&](std::uint32_t max) {
+    return static_cast<std::uint32_t>(random() % max) + 1;
   };
   const ptx::Gpu& gpu = *ptx::find_gpu("h200");
   for (int i = 0; i < test::count(150, 2000); ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("predicted tails are those of the partition, element by element") {
   }
 }
 
-TEST_CASE("every candidate can be built, and stands where its time puts it") {
+TEST_CASE("every candidate can be built, and is ranked by its time") {
   for (const ptx::Gpu& gpu : ptx::gpus()) {
     for (const GemvLayout layout : kLayouts) {
       const auto ranking = rank_gemv_plans(problem(4096, 11008, layout, ElementType::bf16), gpu);
@@ -248,11 +248,11 @@ TEST_CASE("fewer bytes in flight never make a plan faster") {
   double before = 0;
   for (const std::uint32_t unroll : {1u, 2u, 4u, 8u, 16u}) {
     plan.unroll = unroll;
-    const GemvPrediction made = predict(plan, gpu);
-    CHECK(made.bytes_in_flight_per_sm == Approx(4.0 * 512 * unroll));
-    CHECK(made.bandwidth_gb_per_s > before);
-    CHECK(made.bandwidth_gb_per_s < rates_of(gpu).read_gb_per_s);
-    before = made.bandwidth_gb_per_s;
+    const GemvPrediction result = predict(plan, gpu);
+    CHECK(result.bytes_in_flight_per_sm == Approx(4.0 * 512 * unroll));
+    CHECK(result.bandwidth_gb_per_s > before);
+    CHECK(result.bandwidth_gb_per_s < rates_of(gpu).read_gb_per_s);
+    before = result.bandwidth_gb_per_s;
   }
 }
 

@@ -29,7 +29,7 @@ struct Launched {
   }
 };
 
-// Operands of zeros, as far behind a sector as the alignments say.
+// Operands of zeros, as far after a sector as the alignments say.
 Launched launched(const GemvPlan& plan, const ptx::Gpu& gpu) {
   const GemvProblem& p = plan.problem;
   const std::string ptx = ptx::print(Gemv{plan}.build(ptx::target(gpu.target)).module());
@@ -96,7 +96,7 @@ bool is_operand(std::string_view name) {
 
 void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   INFO(to_text(plan.problem) << ": " << to_text(plan));
-  const GemvPrediction said = predict(plan, gpu);
+  const GemvPrediction predicted = predict(plan, gpu);
   const Launched launch = launched(plan, gpu);
   const emulator::Counters& did = launch.counters;
   std::uint64_t read = did.bulk_load.bytes, written = 0;
@@ -120,24 +120,24 @@ void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
       if (first_part == nullptr) first_part = &line;
     }
   }
-  CHECK(said.bytes_read == read);
-  CHECK(said.bytes_written == written);
-  CHECK(said.parts == did.atomics);  // a ticket for each
+  CHECK(predicted.bytes_read == read);
+  CHECK(predicted.bytes_written == written);
+  CHECK(predicted.parts == did.atomics);  // a ticket for each
   const GemvProblem& p = plan.problem;
   CHECK(weights == std::uint64_t{p.k} * p.n * bytes(p.weights));
-  CHECK(said.weight_requests == requests);
-  CHECK(said.weight_sectors == sectors);
-  CHECK(said.parts * plan.strip_outputs() * 4 == partial_sums);
+  CHECK(predicted.weight_requests == requests);
+  CHECK(predicted.weight_sectors == sectors);
+  CHECK(predicted.parts * plan.strip_outputs() * 4 == partial_sums);
   const Shares shares = shares_by_hand(plan);
-  CHECK(said.parts == shares.parts);
-  CHECK(said.reductions == shares.strips);
+  CHECK(predicted.parts == shares.parts);
+  CHECK(predicted.reductions == shares.strips);
   // Where all parts of a strip are on their way at once, each reduction runs that code once.
   if (first_part != nullptr && plan.max_parts() <= 4) {
-    CHECK(said.reductions * plan.warps_out == first_part->memory.requests);
+    CHECK(predicted.reductions * plan.warps_out == first_part->memory.requests);
   }
-  CHECK(said.blocks_per_sm == did.blocks_per_sm);
-  CHECK(said.waves == did.waves);
-  CHECK(said.workspace_bytes == plan.workspace_bytes());
+  CHECK(predicted.blocks_per_sm == did.blocks_per_sm);
+  CHECK(predicted.waves == did.waves);
+  CHECK(predicted.workspace_bytes == plan.workspace_bytes());
 }
 
 const ptx::Gpu& gpu_for(std::size_t i) {
@@ -149,8 +149,8 @@ const ptx::Gpu& gpu_for(std::size_t i) {
 
 TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, partitions") {
   std::mt19937_64 random(test::seed());
-  const auto up_to = [&](std::uint32_t most) {
-    return static_cast<std::uint32_t>(random() % most) + 1;
+  const auto up_to = [&](std::uint32_t largest) {
+    return static_cast<std::uint32_t>(random() % largest) + 1;
   };
   const auto one_of = [&](auto... values) {
     const std::uint32_t list[] = {static_cast<std::uint32_t>(values)...};
@@ -205,12 +205,12 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     const std::uint64_t steps = plan.chunk_steps == 0
                                     ? plan.steps()
                                     : (plan.steps() + plan.chunk_steps - 1) / plan.chunk_steps;
-    const std::uint64_t most = std::min<std::uint64_t>(plan.strips() * steps, 60);
+    const std::uint64_t largest = std::min<std::uint64_t>(plan.strips() * steps, 60);
     const std::uint64_t split = std::min<std::uint64_t>(steps, up_to(8));
     plan.blocks =
-        static_cast<std::uint32_t>(i % 3 == 0   ? std::min(most, plan.strips())
+        static_cast<std::uint32_t>(i % 3 == 0   ? std::min(largest, plan.strips())
                                    : i % 3 == 1 ? plan.strips() * split
-                                                : up_to(static_cast<std::uint32_t>(most)));
+                                                : up_to(static_cast<std::uint32_t>(largest)));
     const std::uint64_t of_strip =
         plan.blocks % plan.strips() == 0 ? plan.blocks / plan.strips() : 0;
     if (sm >= 90 && plan.chunk_steps == 0 && of_strip != 0 && of_strip % 2 == 0) {
@@ -254,8 +254,8 @@ TEST_CASE("aligned weights come in whole sectors, 16 of them for a load of 128 b
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
     plan.problem.layout = layout;
     plan.blocks = static_cast<std::uint32_t>(plan.strips());
-    const GemvPrediction made = predict(plan, *ptx::find_gpu("h200"));
-    CHECK(made.weight_sectors == 16 * made.weight_requests);
-    CHECK(made.weight_sectors * 32 == 512 * 512 * 4);
+    const GemvPrediction result = predict(plan, *ptx::find_gpu("h200"));
+    CHECK(result.weight_sectors == 16 * result.weight_requests);
+    CHECK(result.weight_sectors * 32 == 512 * 512 * 4);
   }
 }

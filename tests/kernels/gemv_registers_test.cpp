@@ -23,12 +23,12 @@ constexpr Part kParts[] = {{"t4", "sm_75"},    {"a100", "sm_80"},   {"rtx4090", 
 // The launch with what the assembler says that a block takes: all that the plan has resident is,
 // and blocks come in no more waves than predicted; in fewer where the assembler needs fewer
 // registers.
-void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembly& made) {
+void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembly& result) {
   const LaunchGeometry launch = Gemv{choice.plan}.geometry();
   ptx::BlockNeeds needs;
   needs.threads = launch.block.x * launch.block.y * launch.block.z;
-  needs.registers = made.registers;
-  needs.static_shared = made.shared;
+  needs.registers = result.registers;
+  needs.static_shared = result.shared;
   needs.dynamic_shared = needs.max_dynamic_shared = launch.dynamic_shared_bytes;
   const double resident = ptx::blocks_per_sm(gpu, needs);
   const double waves = static_cast<double>(launch.grid.x) / (resident * gpu.sms);
@@ -45,14 +45,14 @@ void check_first_choice(const Assembler& assembler, const GemvProblem& problem, 
   INFO(to_text(problem) << " on " << part.gpu << ": " << to_text(best.plan));
   AssembleOptions options;
   options.target = part.target;
-  const Assembly made = assembler.assemble(
+  const Assembly result = assembler.assemble(
       ptx::print(Gemv{best.plan}.build(ptx::target(part.target)).module()), options);
-  CHECK(made.spill_stores + made.spill_loads == 0);
-  check_waves(best, gpu, made);
-  CHECK(made.registers <= best.prediction.registers);
+  CHECK(result.spill_stores + result.spill_loads == 0);
+  check_waves(best, gpu, result);
+  CHECK(result.registers <= best.prediction.registers);
   // They are given out in portions of 8: up to two of these, or a quarter of all.
-  const std::uint32_t taken = (made.registers + 7) / 8 * 8;
-  INFO(best.prediction.registers << " predicted, " << made.registers << " reported");
+  const std::uint32_t taken = (result.registers + 7) / 8 * 8;
+  INFO(best.prediction.registers << " predicted, " << result.registers << " reported");
   // Before sm_90 the assembler takes 60 to 150 for lanes that exchange elements of x.
   const bool exchanges = problem.layout == GemvLayout::R && problem.weights != ElementType::f32 &&
                          ptx::target(part.target).sm < 90;

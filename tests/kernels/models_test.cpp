@@ -66,7 +66,7 @@ TEST_CASE("the decode shapes of Llama-2-7B") {
   CHECK(grouped[1] == DecodeShape{"k", 4096, 1024, 32});
 }
 
-TEST_CASE("models are found by name and stand in alphabetical order") {
+TEST_CASE("models are found by name and are in alphabetical order") {
   const auto models = decoder_models();
   CHECK(std::is_sorted(models.begin(), models.end(),
                        [](const auto& a, const auto& b) { return a.name < b.name; }));

@@ -54,12 +54,12 @@ std::vector<std::uint32_t> random_words(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("read_stream adds up every word, for sizes around whole turns of the grid") {
+TEST_CASE("read_stream adds up every word, for sizes around whole strides of the grid") {
   for (const std::string target : {"sm_75", "sm_90"}) {
     const ReadStream shape{.threads = 64, .blocks = 3};
-    const std::uint64_t turn = std::uint64_t{64} * 3 * ReadStream::kUnroll;
+    const std::uint64_t stride = std::uint64_t{64} * 3 * ReadStream::kUnroll;
     for (const std::uint64_t groups : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{191},
-                                       turn - 1, turn, turn + 1, 3 * turn + 77}) {
+                                       stride - 1, stride, stride + 1, 3 * stride + 77}) {
       INFO(target << " " << groups);
       const std::vector<std::uint32_t> words = random_words(groups * 4);
       const Outcome outcome = run(shape, target, words);
@@ -69,7 +69,7 @@ TEST_CASE("read_stream adds up every word, for sizes around whole turns of the g
       const std::uint64_t ideal = (groups * 16 + 31) / 32;
       CHECK(outcome.counters.global_load.sectors >= ideal);
       CHECK(outcome.counters.global_load.sectors <=
-            ideal + (groups % turn == 0 ? 0 : ReadStream::kUnroll));
+            ideal + (groups % stride == 0 ? 0 : ReadStream::kUnroll));
       CHECK(outcome.counters.global_store.bytes == shape.warps() * 4);
     }
   }

@@ -69,7 +69,7 @@ struct Facts {
         uniformity(module, function, cfg, index),
         strides(function, index, uniformity) {}
 
-  // The branches that decide whether control comes to a statement.
+  // The branches that decide whether control reaches a statement.
   [[nodiscard]] std::vector<std::uint32_t> deciders(std::size_t statement) const {
     return cfg.deciders(cfg.block_of(static_cast<std::uint32_t>(statement)));
   }
@@ -232,8 +232,8 @@ DONE:
   ret;
 }
 )");
-  const Facts parted(bad);
-  CHECK(parted.decided_by_thread(4));
+  const Facts divergent(bad);
+  CHECK(divergent.decided_by_thread(4));
   // The same with a condition that all threads share.
   const Module good = parse(R"(.version 7.8
 .target sm_89
@@ -360,7 +360,7 @@ TEST_CASE("x is read under a predicate, with zero beyond its end") {
     const Instruction& load = emitted.function().body[i];
     if (!load.guard.present()) continue;
     ++guarded;
-    // The default stands in the same register before the load.
+    // The default is in the same register before the load.
     const Instruction& before = emitted.function().body[i - 1];
     CHECK(info(before.op).mnemonic == "mov");
     CHECK(emitted.function().operands_of(before)[0] == emitted.function().operands_of(load)[0]);

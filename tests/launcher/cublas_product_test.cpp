@@ -62,8 +62,8 @@ int by_gemm(const MatrixProduct* p) {
   asked = *p;
   if (p->type_a != 0) return 0;
   // op(A) is m x k, so A itself is k x m where it is transposed.
-  const bool turned = p->operation_a != 0;
-  found = multiply(p->operation_a, turned ? p->k : p->m, turned ? p->m : p->k,
+  const bool transposed = p->operation_a != 0;
+  found = multiply(p->operation_a, transposed ? p->k : p->m, transposed ? p->m : p->k,
                    static_cast<const float*>(p->a), p->lda, static_cast<const float*>(p->b));
   return 0;
 }

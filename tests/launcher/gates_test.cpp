@@ -23,7 +23,7 @@ constexpr std::string_view kUnreadable =
 
 }  // namespace
 
-TEST_CASE("PTX that a gate refuses does not come to the driver") {
+TEST_CASE("PTX that a gate refuses does not reach the driver") {
   const Rig rig;
   const Error error =
       error_of([&] { (void)Module::load(rig.context, kTooManyThreads, {}, "mine.ptx"); });

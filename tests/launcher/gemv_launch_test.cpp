@@ -27,7 +27,7 @@ struct Source final : GemvPlanSource {
 
 }  // namespace
 
-TEST_CASE("a GEMV of every layout and type is right, wherever its operands lie") {
+TEST_CASE("a GEMV of every layout and type is right, wherever its operands are") {
   const Rig rig;
   int count = 0;
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {

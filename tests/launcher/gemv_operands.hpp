@@ -54,7 +54,7 @@ inline void put(Bytes& array, std::size_t i, ElementType type, float value) {
   return array;
 }
 
-/// Device memory of exactly these bytes, so many bytes behind an address of 256.
+/// Device memory of exactly these bytes, that many bytes after a multiple of 256.
 class Placed {
  public:
   Placed() = default;
@@ -86,7 +86,7 @@ class Placed {
   Buffer<u8> memory_;
 };
 
-/// The operands of a problem, on the host and on the device. y stands between two sentinels.
+/// The operands of a problem, on the host and on the device. y is between two sentinels.
 class GemvCase {
  public:
   GemvCase(const Context& context, const GemvProblem& of, std::uint64_t seed = 1,

@@ -70,7 +70,7 @@ TEST_CASE("an output that overlaps an input is refused, byte for byte") {
   CHECK(refusal(span(kX - 28, 7), span(kA, 35), span(kX, 5)) == "fits");
   CHECK(refusal(span(kX - 24, 7), span(kA, 35), span(kX, 5)).starts_with("aliasing: "));
   CHECK(refusal(span(kA + 136, 7), span(kA, 35), span(kX, 5)).starts_with("aliasing: "));
-  // Inputs may share memory, and what lies behind the part that is needed does not matter.
+  // Inputs may share memory, and what is after the part that is needed does not matter.
   CHECK(refusal(span(kY, 7), span(kA, 35), span(kA, 35)) == "fits");
   CHECK(refusal(span(kX + 20, 7), span(kA, 35), span(kX, 100)) == "fits");
 }

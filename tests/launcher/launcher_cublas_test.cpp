@@ -149,9 +149,9 @@ TEST_CASE("auto falls back on cuBLAS once the kernel cannot be loaded, and says 
   }
   CHECK(read(small.y) == small.expected);
   const std::string text = log.text();
-  const std::string said = "gemv uses cublasSgemv from now on; the planned kernel could not be";
-  CHECK(text.find(said) != std::string::npos);
-  CHECK(text.find(said) == text.rfind(said));  // once
+  const std::string message = "gemv uses cublasSgemv from now on; the planned kernel could not be";
+  CHECK(text.find(message) != std::string::npos);
+  CHECK(text.find(message) == text.rfind(message));  // once
 }
 
 TEST_CASE("without a cuBLAS to fall back on, the first cause is what is thrown") {

@@ -24,7 +24,7 @@ Scale scale_kernel(const ptx::Target& target, std::string_view name = "scale") {
 
 std::uint64_t compiles(const Rig& rig) { return rig.launcher.cache().statistics().compiles; }
 
-// An entry that stores a register nobody declared.
+// An entry that stores a register nothing declares.
 constexpr std::string_view kBadPtx =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry bad(.param .u64 out)\n{\n"

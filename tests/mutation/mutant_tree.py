@@ -202,7 +202,7 @@ class Tree:
     def link(self, program, objects, folder):
         """(the command that runs the program with these objects, None or what the linker said)
 
-        An object of the library stands in front of the library, which then has nothing to add to
+        An object of the library is in front of the library, which then has nothing to add to
         it. Another one takes the place of the program's own."""
         target = os.path.join("tests", program)
         run = subprocess.run(["ninja", "-t", "commands", "-s", target], cwd=self.build_folder,

@@ -45,7 +45,7 @@ NOT_RUN = "not run"
 
 
 class ListError(Exception):
-    """A list that cannot be run as it stands."""
+    """A list that cannot be run as it is."""
 
 
 def read_lists(root, wanted):

@@ -37,7 +37,7 @@ std::string after(const char* pass, std::string_view body) {
 }
 
 // What the pass says of each candidate: "[reason] message", `-` in front of refusals.
-std::string said(const char* pass, std::string_view body) {
+std::string reported(const char* pass, std::string_view body) {
   ptx::Module module = test::kernel(body);
   std::string text;
   for (const optimize::PassReport& report : run(module, pass).passes) {
@@ -104,7 +104,7 @@ L:
             .find("mov.b32 %r2, 4;") != std::string::npos);
   CHECK(after(kFold, "cvt.s8.u32 %r1, 255; add.u32 %r2, %r1, 1;").find("mov.b32 %r2, 0;") !=
         std::string::npos);
-  // Nobody wrote it: anything.
+  // Nothing wrote it: anything.
   CHECK(after(kFold, "@%p1 mov.u32 %r1, 3; add.u32 %r2, %r1, 1;").find("add.u32") !=
         std::string::npos);
   CHECK(after("cleanup", R"(
@@ -156,12 +156,12 @@ TEST_CASE("identities become moves") {
 }
 
 TEST_CASE("what the folding says") {
-  CHECK(said(kFold, "add.u32 %r1, 2, 3;") ==
+  CHECK(reported(kFold, "add.u32 %r1, 2, 3;") ==
         "[constant] 'add.u32 %r1, 2, 3' became 'mov.b32 %r1, 5'\n");
-  CHECK(said(kFold, "sub.u32 %r1, %r2, 0;") ==
+  CHECK(reported(kFold, "sub.u32 %r1, %r2, 0;") ==
         "[identity] 'sub.u32 %r1, %r2, 0' became 'mov.b32 %r1, %r2'\n");
-  CHECK(said(kFold, "mov.u32 %r1, %r1;") == "[self-copy] 'mov.u32 %r1, %r1' does nothing\n");
-  CHECK(said(kFold, "div.u32 %r1, 7, 0;") ==
+  CHECK(reported(kFold, "mov.u32 %r1, %r1;") == "[self-copy] 'mov.u32 %r1, %r1' does nothing\n");
+  CHECK(reported(kFold, "div.u32 %r1, 7, 0;") ==
         "-[division-by-zero] 'div.u32 %r1, 7, 0' divides by zero, and PTX does not say what that "
         "gives, so it stays\n");
 }
@@ -186,10 +186,10 @@ TEST_CASE("reads of a copy read what was copied") {
 
 TEST_CASE("copies that are none, or not any more") {
   // The source was written again: here, in a loop, on one of two ways.
-  CHECK(
-      said(kCopy, "mov.u32 %r2, %r1; add.u32 %r1, %r3, 1; st.shared.v2.u32 [tile], {%r2, %r1};") ==
-      "-[source-changed] 'st.shared.v2.u32 [tile], {%r2, %r1}' goes on reading '%r2', a copy of "
-      "'%r1', which may hold another value by then\n");
+  CHECK(reported(kCopy,
+                 "mov.u32 %r2, %r1; add.u32 %r1, %r3, 1; st.shared.v2.u32 [tile], {%r2, %r1};") ==
+        "-[source-changed] 'st.shared.v2.u32 [tile], {%r2, %r1}' goes on reading '%r2', a copy of "
+        "'%r1', which may hold another value by then\n");
   CHECK(after(kCopy, R"(
 L:
   mov.u32 %r2, %r1;
@@ -211,7 +211,7 @@ L:
   CHECK(after(kCopy, "mov.u32 %r2, %r3; @%p1 mov.u32 %r2, %r1; st.shared.u32 [tile], %r2;")
             .find("[tile], %r2") != std::string::npos);
   // Other types, and conversions that cut.
-  CHECK(said(kCopy, ".reg .s32 %i; mov.b32 %f1, %i; add.f32 %f2, %f1, %f1;")
+  CHECK(reported(kCopy, ".reg .s32 %i; mov.b32 %f1, %i; add.f32 %f2, %f1, %f1;")
             .find("-[type-mismatch] 'add.f32 %f2, %f1, %f1' goes on reading '%f1', a copy of '%i', "
                   "which has a type that the instruction does not take there\n") !=
         std::string::npos);
@@ -220,7 +220,7 @@ L:
   CHECK(after(kCopy, "cvt.u32.u32 %r1, %rd1; st.shared.u32 [%r1], 5;").find("[%r1]") !=
         std::string::npos);
   // A register that cannot be named, or whose name means another one there.
-  CHECK(said(kCopy, R"(
+  CHECK(reported(kCopy, R"(
   {
   .reg .b32 %inner;
   mov.u32 %inner, %r5;
@@ -230,7 +230,7 @@ L:
   st.shared.v2.u32 [tile], {%r1, %r5};
 )")
             .find("cannot be named there") == std::string::npos);
-  CHECK(said(kCopy, R"(
+  CHECK(reported(kCopy, R"(
   {
   .reg .b32 %inner;
   ld.shared.u32 %inner, [tile];
@@ -239,7 +239,7 @@ L:
   st.shared.u32 [tile], %r1;
 )") == "-[out-of-scope] 'st.shared.u32 [tile], %r1' goes on reading '%r1', a copy of '%inner', "
        "which cannot be named there\n");
-  CHECK(said(kCopy, R"(
+  CHECK(reported(kCopy, R"(
   ld.shared.u32 %r7, [tile];
   mov.u32 %r1, %r7;
   {
@@ -270,7 +270,7 @@ TEST_CASE("a numbered declaration hides names as well") {
   CHECK(with("7").find("[tile], %r7;") != std::string::npos);
 }
 
-TEST_CASE("what nobody reads goes, and chains that feed only themselves") {
+TEST_CASE("what nothing reads goes, and chains that feed only themselves") {
   CHECK(after(kDead, "add.u32 %r1, %r2, 1; ld.shared.u32 %r3, [tile]; mul.f32 %f1, %f2, %f3;")
             .empty());
   CHECK(after(kDead, R"(
@@ -305,9 +305,9 @@ A:
 C:
   ret;
 )") == "@%p1 bra A;\n@%p2 bra B;\nst.shared.u32 [tile], 1;\nB:\nA:\nC:\nret;\n");
-  CHECK(said(kDead, "@%p1 bra A; mov.u32 %r1, 1; A: ret;") ==
+  CHECK(reported(kDead, "@%p1 bra A; mov.u32 %r1, 1; A: ret;") ==
         "[skips-nothing] nothing stays of what is skipped by '@%p1 bra A'\n"
-        "[unread] nobody reads what is written by 'mov.u32 %r1, 1'\n");
+        "[unread] nothing reads what is written by 'mov.u32 %r1, 1'\n");
   CHECK(after(kDead, "mov.u32 %r1, 1; mov.u32 %r1, 2; st.shared.u32 [tile], %r1;") ==
         "mov.u32 %r1, 2;\nst.shared.u32 [tile], %r1;\n");
   // Where a guard leaves the old value, that is read.
@@ -320,7 +320,7 @@ C:
         "mov.pred %p1, 0;\n@!%p1 st.shared.u32 [tile], 2;\n");
 }
 
-TEST_CASE("what has an effect stays though nobody reads it, and why") {
+TEST_CASE("what has an effect stays though nothing reads it, and why") {
   const auto stays = [](const char* text) {
     return after(kDead, text) == text + std::string("\n");
   };
@@ -339,9 +339,9 @@ TEST_CASE("what has an effect stays though nobody reads it, and why") {
   CHECK(stays("trap;"));
   CHECK(stays("prefetch.global.L2 [%rd1];"));
   CHECK(stays("ld.global.cv.u32 %r1, [%rd1];"));
-  const auto why = [](const char* text) { return said(kDead, text); };
+  const auto why = [](const char* text) { return reported(kDead, text); };
   const auto sentence = [](const char* reason, const char* text, const char* words) {
-    return "-[" + std::string(reason) + "] nobody reads what is written by '" + text + "', but " +
+    return "-[" + std::string(reason) + "] nothing reads what is written by '" + text + "', but " +
            words + "\n";
   };
   CHECK(why("ld.volatile.global.u32 %r1, [%rd1];") ==
@@ -358,8 +358,8 @@ TEST_CASE("what has an effect stays though nobody reads it, and why") {
                                                          "ld.global.cv.u32 %r1, [%rd1]",
                                                          "`.cv` asks for the memory to be read"));
   CHECK(why("bra L; add.u32 %r1, %r1, 1; L: mov.pred %p1, 0; @%p1 bar.sync 0;") ==
-        "[unreachable] control never comes to 'add.u32 %r1, %r1, 1'\n"
-        "[unread] nobody reads what is written by 'mov.pred %p1, 0'\n"
+        "[unreachable] control never reaches 'add.u32 %r1, %r1, 1'\n"
+        "[unread] nothing reads what is written by 'mov.pred %p1, 0'\n"
         "[guard-false] the guard never holds of '@%p1 bar.sync 0'\n");
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("decided guards and branches go") {
         std::string::npos);
   CHECK(after(kBranch, "A: bra A;") == "A:\nbra A;\n");
   // A second branch back to the head of a loop is not made.
-  CHECK(said(kBranch, R"(
+  CHECK(reported(kBranch, R"(
 H:
   @%p1 bra N;
   st.shared.u32 [tile], 1;
@@ -401,12 +401,13 @@ B:
 }
 
 TEST_CASE("branches that must stay as they are") {
-  // Somebody else comes to the branch that is skipped.
+  // Another branch reaches the branch that is skipped.
   CHECK(after(kBranch, "@%p1 bra A; C: bra B; A: st.shared.u32 [tile], 1; B: @%p2 bra C; ret;")
             .find("C:\nbra B;\n") != std::string::npos);
-  CHECK(said(kBranch, "brx.idx 1, T; T: .branchtargets A; A: ret;").find("-[index-beyond") == 0);
+  CHECK(reported(kBranch, "brx.idx 1, T; T: .branchtargets A; A: ret;").find("-[index-beyond") ==
+        0);
   // The label at the end of the chain belongs to an inner scope.
-  CHECK(said(kBranch, R"(
+  CHECK(reported(kBranch, R"(
   @%p1 bra A;
   st.shared.u32 [tile], 1;
 A:
@@ -435,14 +436,14 @@ $L__begin:
 }
 
 TEST_CASE("what the branches say") {
-  CHECK(said(kBranch, "mov.pred %p1, 1; @%p1 st.shared.u32 [tile], 1;") ==
+  CHECK(reported(kBranch, "mov.pred %p1, 1; @%p1 st.shared.u32 [tile], 1;") ==
         "[guard-true] '@%p1 st.shared.u32 [tile], 1' had a guard that always holds\n");
-  CHECK(said(kBranch, "mov.pred %p1, 0; @%p1 exit;") ==
+  CHECK(reported(kBranch, "mov.pred %p1, 0; @%p1 exit;") ==
         "[never-taken] '@%p1 exit' had a guard that never holds, and went\n");
-  CHECK(said(kBranch, "@%p1 bra L; L: ret;") ==
+  CHECK(reported(kBranch, "@%p1 bra L; L: ret;") ==
         "[to-next] '@%p1 bra L' leads to what comes next\n"
         "[unnamed] 'L:' is named by no branch\n");
-  CHECK(said(kBranch, "brx.idx 7, T; T: .branchtargets A; A: ret;")
+  CHECK(reported(kBranch, "brx.idx 7, T; T: .branchtargets A; A: ret;")
             .find("-[index-beyond-table] 'brx.idx 7, T' has an index beyond its table, and PTX "
                   "does not "
                   "say where that leads\n") == 0);
@@ -464,7 +465,7 @@ TEST_CASE("barriers, memory orders and what is not understood stay") {
         "register, so the function stays as it is");
 }
 
-TEST_CASE("a call stays though nobody reads its result") {
+TEST_CASE("a call stays though nothing reads its result") {
   ptx::Module module = ptx::parse(R"(.version 8.7
 .target sm_90
 .address_size 64
@@ -486,7 +487,7 @@ TEST_CASE("a call stays though nobody reads its result") {
   REQUIRE(report.passes[0].decisions.size() == 1);
   CHECK(report.passes[0].decisions[0].reason == "call");
   CHECK(report.passes[0].decisions[0].message ==
-        "nobody reads what is written by 'call (%r2), f, (%r1)', but the function that it calls "
+        "nothing reads what is written by 'call (%r2), f, (%r1)', but the function that it calls "
         "may do more");
 }
 

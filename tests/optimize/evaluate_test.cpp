@@ -46,9 +46,9 @@ class Forms {
   // Counts up through the words of the slots; an optional one may be left out.
   static bool next(const OpInfo& row, std::vector<std::size_t>& choice) {
     for (std::size_t i = 0; i < row.slot_count; ++i) {
-      const std::size_t most =
+      const std::size_t max =
           ptx::allowed_modifiers(row.slots[i]).size() + (row.slots[i].optional ? 1 : 0);
-      if (++choice[i] < most) return true;
+      if (++choice[i] < max) return true;
       choice[i] = 0;
     }
     return false;

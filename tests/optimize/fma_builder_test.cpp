@@ -13,9 +13,9 @@ namespace {
 
 // Statements of the kernel, one a line.
 std::string lines_of(const ptx::Module& module) {
-  Fused made;
-  made.module = module;
-  return made.body();
+  Fused result;
+  result.module = module;
+  return result.body();
 }
 std::size_t count_of(std::string_view text, std::string_view what) {
   std::size_t count = 0;
@@ -90,12 +90,12 @@ TEST_CASE("a refusal leads to the line of C++") {
   const std::uint32_t line = __LINE__ + 1;
   const Value<f32> product = k.mul(a, a, {.rounding = Rounding::rz});
   x[1] = product + 1.0f;
-  const Fused made = run_pass(k.build().module(), "fma_fusion");
-  CHECK(made.message() ==
+  const Fused result = run_pass(k.build().module(), "fma_fusion");
+  CHECK(result.message() ==
         "'mul.rz.f32 %f1, %f0, %f0' at fma_builder_test.cpp:" + std::to_string(line) +
             " rounds by .rz and the sum by .rn, a fused operation rounds once; "
             "give both the same rounding to have them fused");
-  CHECK(made.report.decisions[0].cpp.line == line + 1);
+  CHECK(result.report.decisions[0].cpp.line == line + 1);
 }
 
 TEST_CASE("forbidden operations have their rounding written, so that ptxas keeps them apart too") {

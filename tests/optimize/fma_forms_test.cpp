@@ -63,7 +63,7 @@ TEST_CASE("a difference with the product on the right has a factor negated") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f4, %f3;") ==
         "neg.f32 %opt_f32_0_0, %f1;\nfma.rn.f32 %f5, %opt_f32_0_0, %f2, %f4;");
 }
-TEST_CASE("the sign of a constant is turned where it stands") {
+TEST_CASE("the sign of a constant is flipped in place") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f3, 0f3F800000;") ==
         "fma.rn.f32 %f5, %f1, %f2, 0fBF800000;");
   CHECK(fused("mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f3, 0f80000000;") ==
@@ -151,12 +151,12 @@ TEST_CASE("of two products the one goes that needs fewer negations, else the lef
 }
 
 TEST_CASE("a negation made for one sum serves those that it dominates") {
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "mul.f32 %f3, %f1, %f2; sub.f32 %f4, %f5, %f3; mul.f32 %f6, %f4, %f1; sub.f32 %f7, %f5, %f6;"
       "@%p1 bra $end; mul.f32 %f8, %f1, %f7; sub.f32 %f9, %f5, %f8; $end:");
-  CHECK(made.reasons() == "+fused +fused +fused");
+  CHECK(result.reasons() == "+fused +fused +fused");
   // Of two factors the one with more readers is negated.
-  CHECK(made.body() ==
+  CHECK(result.body() ==
         "neg.f32 %opt_f32_0_0, %f1;\nfma.rn.f32 %f4, %opt_f32_0_0, %f2, %f5;\n"
         "fma.rn.f32 %f7, %f4, %opt_f32_0_0, %f5;\n@%p1 bra $end;\n"
         "fma.rn.f32 %f9, %opt_f32_0_0, %f7, %f5;\n$end:");
@@ -240,11 +240,11 @@ TEST_CASE("a clamped sum becomes a clamped fma") {
         "fma.rn.sat.f16 %h5, %h1, %h2, %h4;");
 }
 TEST_CASE("chains are fused sum by sum") {
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "mul.f32 %f4, %f1, %f2; add.f32 %f5, %f4, %f3; mul.f32 %f6, %f5, %f7;"
       "add.f32 %f8, %f6, %f9;");
-  CHECK(made.reasons() == "+fused +fused");
-  CHECK(made.body() == "fma.rn.f32 %f5, %f1, %f2, %f3;\nfma.rn.f32 %f8, %f5, %f7, %f9;");
+  CHECK(result.reasons() == "+fused +fused");
+  CHECK(result.body() == "fma.rn.f32 %f5, %f1, %f2, %f3;\nfma.rn.f32 %f8, %f5, %f7, %f9;");
 }
 TEST_CASE("sums in place and products in place of other registers") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; add.f32 %f5, %f5, %f3;") == "fma.rn.f32 %f5, %f1, %f2, %f5;");
@@ -287,12 +287,12 @@ TEST_CASE("a product without a guard for a sum under one") {
         "@%p1 fma.rn.f32 %f5, %f1, %f2, %f4;");
 }
 TEST_CASE("pairs under one guard that use one register for all products") {
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "$top: @%p1 mul.f32 %f3, %f1, %f2; @%p1 add.f32 %f5, %f3, %f4;"
       "@%p2 mul.f32 %f3, %f6, %f7; @%p2 add.f32 %f8, %f3, %f4;"
       "setp.lt.f32 %p1, %f5, %f6; setp.lt.f32 %p2, %f5, %f7; @%p1 bra $top;");
-  CHECK(made.reasons() == "+fused +fused");
-  CHECK(made.body() ==
+  CHECK(result.reasons() == "+fused +fused");
+  CHECK(result.body() ==
         "$top:\n@%p1 fma.rn.f32 %f5, %f1, %f2, %f4;\n@%p2 fma.rn.f32 %f8, %f6, %f7, %f4;\n"
         "setp.lt.f32 %p1, %f5, %f6;\nsetp.lt.f32 %p2, %f5, %f7;\n@%p1 bra $top;");
 }
@@ -301,32 +301,32 @@ TEST_CASE("pairs under one guard that use one register for all products") {
 
 TEST_CASE("what one fusion makes way for is fused in the same run") {
   // %f1 is written between the second pair only by the product of the third.
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "mul.f32 %f13, %f14, %f14;\nadd.f32 %f15, %f13, %f9;\nmul.f32 %f3, %f1, %f2;\n"
       "mul.f32 %f1, %f6, %f7;\nadd.f32 %f5, %f3, %f4;\nadd.f32 %f8, %f1, %f9;\n");
-  CHECK(made.reasons() == "+fused +fused +fused");
-  CHECK(made.body() ==
+  CHECK(result.reasons() == "+fused +fused +fused");
+  CHECK(result.body() ==
         "fma.rn.f32 %f15, %f14, %f14, %f9;\nfma.rn.f32 %f5, %f1, %f2, %f4;\n"
         "fma.rn.f32 %f8, %f6, %f7, %f9;");
   // Decisions count statements as the pass found them.
-  const std::uint32_t first = made.report.decisions[0].other;
+  const std::uint32_t first = result.report.decisions[0].other;
   const std::uint32_t expected[][2] = {
       {first + 1, first}, {first + 4, first + 2}, {first + 5, first + 3}};
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(made.report.decisions[i].statement == expected[i][0]);
-    CHECK(made.report.decisions[i].other == expected[i][1]);
+    CHECK(result.report.decisions[i].statement == expected[i][0]);
+    CHECK(result.report.decisions[i].other == expected[i][1]);
   }
-  CHECK(made.report.decisions[1].line == 6);
-  CHECK(made.report.decisions[2].line == 7);
+  CHECK(result.report.decisions[1].line == 6);
+  CHECK(result.report.decisions[2].line == 7);
 }
 TEST_CASE("what stays refused is told once, beside what later rounds fused") {
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "mul.rz.f32 %f10, %f1, %f2;\nadd.f32 %f11, %f10, %f4;\n"
       "mul.f32 %f3, %f1, %f2;\nmul.f32 %f1, %f6, %f7;\nadd.f32 %f5, %f3, %f4;\n"
       "add.f32 %f8, %f1, %f9;\n");
-  CHECK(made.reasons() == "rounding-differs +fused +fused");
-  CHECK(made.report.decisions[0].line == 3);
-  CHECK(made.report.refused() == 1);
+  CHECK(result.reasons() == "rounding-differs +fused +fused");
+  CHECK(result.report.decisions[0].line == 3);
+  CHECK(result.report.refused() == 1);
 }
 
 TEST_CASE("the decision of a pair that was fused") {

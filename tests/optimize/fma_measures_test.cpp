@@ -57,11 +57,11 @@ Run run(const ptx::Module& module, std::string_view kernel, const std::vector<fl
     std::memcpy(block.data() + offset, &address, 8);
     return address;
   };
-  Run made;
-  made.out.assign(a.size(), 0.0f);
+  Run built;
+  built.out.assign(a.size(), 0.0f);
   pass(0, a);
   pass(8, b);
-  const std::uint64_t out = pass(16, made.out);
+  const std::uint64_t out = pass(16, built.out);
   const auto n = static_cast<std::uint32_t>(a.size());
   std::memcpy(block.data() + 24, &n, 4);
   emulator::Launch launch;
@@ -72,12 +72,12 @@ Run run(const ptx::Module& module, std::string_view kernel, const std::vector<fl
   const emulator::Result result = emulator::run(program, launch);
   for (const emulator::RunFinding& finding : result.findings) UNSCOPED_INFO(to_text(finding));
   REQUIRE(result.status == emulator::Status::Ok);
-  device.read(out, std::as_writable_bytes(std::span(made.out)));
-  made.instructions = result.counters.warp_instructions;
+  device.read(out, std::as_writable_bytes(std::span(built.out)));
+  built.instructions = result.counters.warp_instructions;
   for (const emulator::LineCounters& line : result.counters.lines) {
-    if (is_float_arithmetic(line.opcode)) made.arithmetic += line.executions;
+    if (is_float_arithmetic(line.opcode)) built.arithmetic += line.executions;
   }
-  return made;
+  return built;
 }
 
 std::vector<float> numbers(std::size_t n, std::uint64_t salt, float low, float high) {
@@ -100,14 +100,14 @@ void tell(const std::string& what, std::uint64_t before, std::uint64_t after) {
 }
 
 // Partial sums of a dot product against the exact one: each is a chain of at most `length` sums.
-void check_dot(const std::vector<float>& a, const std::vector<float>& b, const Run& made,
+void check_dot(const std::vector<float>& a, const std::vector<float>& b, const Run& result,
                std::size_t threads, double length) {
   double exact = 0, magnitude = 0, found = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     exact += double{a[i]} * double{b[i]};
     magnitude += std::fabs(double{a[i]} * double{b[i]});
   }
-  for (std::size_t i = 0; i < threads; ++i) found += made.out[i];
+  for (std::size_t i = 0; i < threads; ++i) found += result.out[i];
   const double u = 0x1p-24;
   const double gamma = (length + 1) * u / (1 - (length + 1) * u);  // and one for the product
   CHECK(std::fabs(found - exact) <= gamma * magnitude);
@@ -136,10 +136,11 @@ ptx::Module built_dot(unsigned unroll) {
 
 TEST_CASE("load, mul and add become two thirds, mul and add alone a half") {
   const auto statements = [](std::string_view body) {
-    const Fused made = fma_fusion(body);
-    const std::size_t before = made.report.statements_before - 1;  // ret
-    CHECK(made.report.statements_before - made.report.statements_after == made.report.fired());
-    return std::pair(before, made.report.statements_after - 1);
+    const Fused result = fma_fusion(body);
+    const std::size_t before = result.report.statements_before - 1;  // ret
+    CHECK(result.report.statements_before - result.report.statements_after ==
+          result.report.fired());
+    return std::pair(before, result.report.statements_after - 1);
   };
   std::string loads, plain;
   for (int i = 0; i < 100; ++i) {
@@ -275,36 +276,36 @@ TEST_CASE("work grows with the function, not faster") {
   const auto body = [](int shape, int statements) {
     std::string text = "mov.f32 %f1, 0f3F800000;\n";
     std::string tail;
-    for (int i = 0, made = 0; made < statements; ++i) {
+    for (int i = 0, result = 0; result < statements; ++i) {
       const std::string n = std::to_string(i);
       switch (shape) {
         case 0:
           text += "mul.f32 %f3, %f1, %f2; add.f32 %f5, %f5, %f3;\n";
-          made += 2;
+          result += 2;
           break;
         case 1:
           text += "mul.f32 %f3, %f1, %f2; mov.f32 %f1, %f5; add.f32 %f5, %f5, %f3;\n";
-          made += 3;
+          result += 3;
           break;
         case 2:
           text += "@%p" + std::to_string(i % 4) + " mul.f32 %f3, %f1, %f2; @%p" +
                   std::to_string(i % 4) + " add.f32 %f5, %f5, %f3;\n";
-          made += 2;
+          result += 2;
           break;
         case 3:
           text += "mul.f32 %f3, %f1, %f2; @%p1 bra $l" + n + "; mov.f32 %f6, %f4; $l" + n +
                   ": add.f32 %f5, %f6, %f3; mov.f32 %f1, %f5; mov.f32 %f2, %f1;\n";
-          made += 7;
+          result += 7;
           break;
         case 4:
           text += "mul.f32 %x" + n + ", %f1, %f2;\n";
           tail += "@%p1 bra $l" + n + "; $l" + n + ": add.f32 %f5, %f5, %x" + n + ";\n";
-          made += 4;
+          result += 4;
           break;
         default:
           text +=
               "$l" + n + ": mul.f32 %f3, %f1, %f2; add.f32 %f5, %f5, %f3; @%p1 bra $l" + n + ";\n";
-          made += 4;
+          result += 4;
       }
     }
     // For shape 4 the factors are written again at the very end.

@@ -158,11 +158,11 @@ Tried try_body(const Shape& shape, const FloatFormat& format, int lanes, const W
   const int width = format.width() * lanes;
   const std::string body = body_of(shape, type, mul, add);
   INFO(shape.name << ": " << body);
-  const Fused made = run_pass(ptx::parse(elementwise_kernel(body, width)), "fma_fusion");
+  const Fused result = run_pass(ptx::parse(elementwise_kernel(body, width)), "fma_fusion");
   const Operands operands = lanes == 2 ? doubled(single, format.width()) : single;
-  const std::vector<std::uint64_t> found = run_elementwise(made.module, width, operands);
-  const bool fused = made.reasons() == "+fused";
-  Tried tried{made.reasons()};
+  const std::vector<std::uint64_t> found = run_elementwise(result.module, width, operands);
+  const bool fused = result.reasons() == "+fused";
+  Tried tried{result.reasons()};
   std::size_t wrong = 0;
   const std::uint64_t mask = format.sign() | (format.sign() - 1);
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -256,9 +256,9 @@ TEST_CASE("f32 and f64 to nearest against the host's fma") {
     }
   }
   const auto fused = [](const char* body, int width) {
-    const Fused made = run_pass(ptx::parse(elementwise_kernel(body, width)), "fma_fusion");
-    REQUIRE(made.reasons() == "+fused");
-    return made.module;
+    const Fused result = run_pass(ptx::parse(elementwise_kernel(body, width)), "fma_fusion");
+    REQUIRE(result.reasons() == "+fused");
+    return result.module;
   };
   const std::vector<std::uint64_t> narrow =
       run_elementwise(fused("mul.f32 %x0, %a, %b; add.f32 %d, %x0, %c;", 32), 32, single);
@@ -318,9 +318,9 @@ TEST_CASE("infinities, NaN and signed zeros of fused forms") {
     operands.c.push_back(row.c);
   }
   const auto results = [&](const char* body) {
-    const Fused made = run_pass(ptx::parse(elementwise_kernel(body, 32)), "fma_fusion");
-    REQUIRE(made.reasons() == "+fused");
-    return run_elementwise(made.module, 32, operands);
+    const Fused result = run_pass(ptx::parse(elementwise_kernel(body, 32)), "fma_fusion");
+    REQUIRE(result.reasons() == "+fused");
+    return run_elementwise(result.module, 32, operands);
   };
   const auto add = results("mul.f32 %x0, %a, %b; add.f32 %d, %x0, %c;");
   const auto sub = results("mul.f32 %x0, %a, %b; sub.f32 %d, %x0, %c;");
@@ -338,27 +338,27 @@ TEST_CASE("exact zeros are -0 where rounding is towards minus infinity") {
   for (const char* body : {"mul.rm.f32 %x0, %a, %b; sub.rm.f32 %d, %x0, %c;",
                            "mul.rm.f32 %x0, %a, %b; sub.rm.f32 %d, %c, %x0;"}) {
     const ptx::Module before = ptx::parse(elementwise_kernel(body, 32));
-    const Fused made = run_pass(before, "fma_fusion");
-    CHECK(made.reasons() == "+fused");
+    const Fused result = run_pass(before, "fma_fusion");
+    CHECK(result.reasons() == "+fused");
     CHECK(run_elementwise(before, 32, operands).at(0) == 0x80000000);
-    CHECK(run_elementwise(made.module, 32, operands).at(0) == 0x80000000);
+    CHECK(run_elementwise(result.module, 32, operands).at(0) == 0x80000000);
   }
 }
 
 TEST_CASE("nested (a*b+c)*d+e is two fma, each rounded once") {
-  const Fused made =
+  const Fused result =
       run_pass(ptx::parse(elementwise_kernel("mul.f32 %x0, %a, %b; add.f32 %x1, %x0, %c;"
                                              "mul.f32 %x2, %x1, %a; add.f32 %d, %x2, %b;",
                                              32)),
                "fma_fusion");
-  CHECK(made.reasons() == "+fused +fused");
+  CHECK(result.reasons() == "+fused +fused");
   Operands operands;
   FloatDice dice(seed());
   for (int i = 0; i < 1000; ++i) {
     for (auto* list : {&operands.a, &operands.b, &operands.c})
       list->push_back(0x3f000000 + dice.below(0x1000000));
   }
-  const auto found = run_elementwise(made.module, 32, operands);
+  const auto found = run_elementwise(result.module, 32, operands);
   const auto f = [](std::uint64_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   };
@@ -374,8 +374,8 @@ TEST_CASE("fused sums are nearer to the exact ones, taken together") {
   const std::string body =
       "mul.f32 %x0, %a, %b; add.f32 %x1, %x0, %c; mul.f32 %x2, %x1, %b; sub.f32 %d, %x2, %a;";
   const ptx::Module before = ptx::parse(elementwise_kernel(body, 32));
-  const Fused made = run_pass(before, "fma_fusion");
-  CHECK(made.reasons() == "+fused +fused");
+  const Fused result = run_pass(before, "fma_fusion");
+  CHECK(result.reasons() == "+fused +fused");
   Operands operands;
   FloatDice dice(seed());
   for (int i = 0; i < 5000; ++i) {
@@ -383,7 +383,7 @@ TEST_CASE("fused sums are nearer to the exact ones, taken together") {
       list->push_back((0x3f000000 + dice.below(0x1000000)) | dice.below(2) << 31);
   }
   const auto unfused = run_elementwise(before, 32, operands);
-  const auto fused = run_elementwise(made.module, 32, operands);
+  const auto fused = run_elementwise(result.module, 32, operands);
   double error_before = 0, error_after = 0;
   for (std::size_t i = 0; i < fused.size(); ++i) {
     const auto f = [](std::uint64_t bits) {
@@ -435,9 +435,9 @@ TEST_CASE("mad is mul and add, bit for bit") {
       }
     }
     const ptx::Module before = ptx::parse(elementwise_kernel(one.body, one.width));
-    const Fused made = run_pass(before, "mad_fusion");
-    CHECK(made.report.fired() == 1);
+    const Fused result = run_pass(before, "mad_fusion");
+    CHECK(result.report.fired() == 1);
     CHECK(run_elementwise(before, one.width, operands) ==
-          run_elementwise(made.module, one.width, operands));
+          run_elementwise(result.module, one.width, operands));
   }
 }

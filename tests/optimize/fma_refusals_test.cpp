@@ -53,23 +53,23 @@ TEST_CASE("a product that both operands of the sum are") {
         "fused");
 }
 TEST_CASE("a product that two sums read") {
-  const Fused made =
+  const Fused result =
       fma_fusion("mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; add.f32 %f6, %f3, %f4;");
-  CHECK(made.reasons() == "several-uses several-uses");
-  CHECK_FALSE(made.report.changed);
+  CHECK(result.reasons() == "several-uses several-uses");
+  CHECK_FALSE(result.report.changed);
 }
-TEST_CASE("a copy or negation in between that somebody else reads") {
+TEST_CASE("a copy or negation in between that another statement reads") {
   refused("mul.f32 %f3, %f1, %f2; mov.f32 %f6, %f3; add.f32 %f5, %f6, %f4; sqrt.rn.f32 %f7, %f6;",
           "several-uses");
   refused("mul.f32 %f3, %f1, %f2; neg.f32 %f6, %f3; add.f32 %f5, %f6, %f4; sqrt.rn.f32 %f7, %f3;",
           "several-uses");
 }
-TEST_CASE("a product that is read where paths meet") {
+TEST_CASE("a product that is read where paths join") {
   CHECK(refused("mov.f32 %f3, 0f00000000;\n@%p1 bra $join;\nmul.f32 %f3, %f1, %f2;\n"
                 "add.f32 %f5, %f3, %f4;\n$join:\nst.global.f32 [%rd1], %f3;\n",
                 "several-uses") ==
         "%f3, the result of 'mul.f32 %f3, %f1, %f2' in line 4, is read later on too, where paths "
-        "meet or a guard keeps it: the multiplication would stay, and be done twice; multiply once "
+        "join or a guard keeps it: the multiplication would stay, and be done twice; multiply once "
         "for each sum to have them fused");
   // As what a guarded write keeps.
   refused(
@@ -93,19 +93,19 @@ TEST_CASE("a product that is read where paths meet") {
   CHECK(fma_fusion("mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 mov.f32 %f3, 0f00000000;"
                    "@%p1 st.global.f32 [%rd1], %f3;")
             .reasons() == "+fused");
-  // In the next turn of the loop.
+  // In the next iteration of the loop.
   CHECK(fma_fusion("$top: add.f32 %f6, %f6, %f3; mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4;"
                    "setp.lt.f32 %p1, %f5, %f6; @%p1 bra $top;")
             .reasons() == "several-definitions several-uses");
 }
 TEST_CASE("a product that the caller gets") {
-  const Fused made =
+  const Fused result =
       run_pass(ptx::parse(".version 8.7 .target sm_90 .address_size 64\n"
                           ".func (.reg .f32 %r) f(.reg .f32 %a, .reg .f32 %b) {\n.reg .f32 %s;\n"
                           "mul.f32 %r, %a, %b;\nadd.f32 %s, %r, %a;\nret;\n}\n"),
                "fma_fusion");
-  CHECK(made.reasons() == "several-uses");
-  CHECK(made.message() ==
+  CHECK(result.reasons() == "several-uses");
+  CHECK(result.message() ==
         "%r, the result of 'mul.f32 %r, %a, %b' in line 4, is read by the caller too: the "
         "multiplication would stay, and be done twice; multiply once for each sum to have them "
         "fused");
@@ -205,7 +205,7 @@ TEST_CASE("a factor that many blocks on the way might write") {
   }
   body += "add.f32 %f5, %f3, %f6; $end: mov.f32 %f1, 0f40000000;";
   CHECK(refused(body, "too-far") ==
-        "more than 64 blocks lie between 'mul.f32 %f3, %f1, %f2' in line 2 and the sum, too many "
+        "more than 64 blocks are between 'mul.f32 %f3, %f1, %f2' in line 2 and the sum, too many "
         "to see whether %f1 is written there; multiply nearer to the sum to have them fused");
 }
 
@@ -262,10 +262,10 @@ TEST_CASE("a guard between that the outer two do not have") {
 }
 TEST_CASE("what a guarded product leaves, read by other threads") {
   // The second product is fused; of the first, lanes without %p2 are stored.
-  const Fused made = fma_fusion(
+  const Fused result = fma_fusion(
       "@%p1 mul.f32 %f3, %f1, %f2; @%p1 add.f32 %f5, %f3, %f4; @%p2 mov.f32 %f3, %f6;"
       "st.global.f32 [%rd1], %f3;");
-  CHECK(made.reasons() == "several-uses");
+  CHECK(result.reasons() == "several-uses");
 }
 
 // Loops
@@ -297,8 +297,8 @@ TEST_CASE("contraction forbidden by an operation, a function, the options") {
     }
     optimize::PassOptions options;
     options.contract = option;
-    const Fused made = run_pass(std::move(module), "fma_fusion", options);
-    return made.reasons() == "+fused" ? std::string("fused") : made.message();
+    const Fused result = run_pass(std::move(module), "fma_fusion", options);
+    return result.reasons() == "+fused" ? std::string("fused") : result.message();
   };
   using enum ptx::Contract;
   const std::string tail = ": product and sum are rounded one after the other";
@@ -380,7 +380,7 @@ TEST_CASE("registers that an unknown instruction names") {
         "fma.rn.f32 %f5, %f1, %f2, %opt_f32_0_0;\nfrob %f6;");
 }
 
-TEST_CASE("code that control never comes to is left alone") {
+TEST_CASE("code that control never reaches is left alone") {
   CHECK(fma_fusion("bra $end; mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; $end:")
             .reasons()
             .empty());

@@ -38,16 +38,16 @@ std::string Fused::message() const {
   return report.decisions[0].message;
 }
 
-std::string fused_body(const Fused& made) {
-  CHECK(made.reasons() == "+fused");
-  return made.body();
+std::string fused_body(const Fused& result) {
+  CHECK(result.reasons() == "+fused");
+  return result.body();
 }
 
-std::string refusal_of(const Fused& made, std::string_view body, std::string_view reason) {
+std::string refusal_of(const Fused& result, std::string_view body, std::string_view reason) {
   INFO(body);
-  CHECK(made.reasons() == reason);
-  CHECK_FALSE(made.report.changed);
-  return made.message();
+  CHECK(result.reasons() == reason);
+  CHECK_FALSE(result.report.changed);
+  return result.message();
 }
 
 Fused run_pass(ptx::Module module, std::string_view pass, optimize::PassOptions options) {
@@ -59,20 +59,20 @@ Fused run_pass(ptx::Module module, std::string_view pass, optimize::PassOptions 
     INFO(to_text(finding));
     REQUIRE(finding.severity != Severity::Error);
   }
-  Fused made;
-  made.report = optimize::run_passes(module, options).passes.at(0);
-  made.module = std::move(module);
-  const std::string after = ptx::print(made.module);
+  Fused result;
+  result.report = optimize::run_passes(module, options).passes.at(0);
+  result.module = std::move(module);
+  const std::string after = ptx::print(result.module);
   INFO(after);
-  CHECK(made.report.changed == (made.report.fired() != 0));
-  CHECK(made.report.changed == (before != after));
-  CHECK(made.report.fired() + made.report.refused() == made.report.decisions.size());
+  CHECK(result.report.changed == (result.report.fired() != 0));
+  CHECK(result.report.changed == (before != after));
+  CHECK(result.report.fired() + result.report.refused() == result.report.decisions.size());
 
-  ptx::Module again = made.module;
+  ptx::Module again = result.module;
   const optimize::PassReport second = optimize::run_passes(again, options).passes.at(0);
   CHECK_FALSE(second.changed);
   CHECK(ptx::print(again) == after);
-  return made;
+  return result;
 }
 
 Fused run_pass(std::string_view body, std::string_view pass, optimize::PassOptions options) {

@@ -30,9 +30,9 @@ struct Fused {
 };
 
 /// The body, of which one candidate is fused and no other is there.
-[[nodiscard]] std::string fused_body(const Fused& made);
+[[nodiscard]] std::string fused_body(const Fused& result);
 /// The message of the only candidate, which is refused for that reason: nothing is changed.
-std::string refusal_of(const Fused& made, std::string_view body, std::string_view reason);
+std::string refusal_of(const Fused& result, std::string_view body, std::string_view reason);
 
 /// Runs one pass on a module and checks what holds for every case: the verifier accepts what comes
 /// out, the decisions agree with the counts and with `changed`, and a second run changes nothing.

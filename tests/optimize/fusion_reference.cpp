@@ -80,7 +80,7 @@ class Hand {
       fail("no product and sum", product_text, sum_text);
     }
     const std::string& result = product.operands[0];
-    // Which operand of the sum is the product, and whether a neg stands between.
+    // Which operand of the sum is the product, and whether a neg is between.
     bool first = sum.operands[1] == result;
     bool negated = false;
     if (!first && sum.operands[2] != result) {

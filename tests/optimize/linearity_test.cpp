@@ -137,13 +137,13 @@ Work work(const std::string& text, const std::string& pass, bool again) {
   optimize::PassOptions options;
   options.passes = {pass};
   const optimize::PipelineReport report = optimize::run_passes(module, options);
-  Work made;
-  made.rounds = report.passes.size();
-  made.statements = report.passes.front().statements_before;
+  Work result;
+  result.rounds = report.passes.size();
+  result.statements = report.passes.front().statements_before;
   for (const optimize::PassReport& entry : report.passes) {
-    made.visits += entry.visits;
-    made.fired += entry.fired();
-    made.milliseconds += (entry.microseconds + entry.verify_microseconds) / 1000;
+    result.visits += entry.visits;
+    result.fired += entry.fired();
+    result.milliseconds += (entry.microseconds + entry.verify_microseconds) / 1000;
   }
   if (again) {
     INFO(pass << " changes something in its second run");
@@ -151,12 +151,12 @@ Work work(const std::string& text, const std::string& pass, bool again) {
     CHECK_FALSE(optimize::run_passes(module, options).changed());
     CHECK(ptx::print(module) == first);
   }
-  return made;
+  return result;
 }
 
 void check_linear(const char* shape, const std::function<std::string(unsigned)>& text,
-                  unsigned least = 1000) {
-  const std::string small = text(least), middle = text(10 * least), large = text(100 * least);
+                  unsigned min = 1000) {
+  const std::string small = text(min), middle = text(10 * min), large = text(100 * min);
   std::vector<std::string> passes{"default"};
   for (const optimize::PassInfo& pass : optimize::all_passes()) passes.emplace_back(pass.name);
   for (const std::string& pass : passes) {

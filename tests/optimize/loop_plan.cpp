@@ -46,9 +46,9 @@ std::uint64_t next(const LoopPlan& plan, std::uint64_t iv) {
   return (plan.subtracts ? iv - plan.step : iv + plan.step) & mask_of(plan.bits);
 }
 
-bool ends(LoopPlan plan, unsigned most, bool varies) {
+bool ends(LoopPlan plan, unsigned max, bool varies) {
   for (unsigned more = 0; more <= (varies ? 3u : 0u); ++more) {
-    if (rounds(plan, most) > most) return false;
+    if (rounds(plan, max) > max) return false;
     plan.bound = (plan.bound + 1) & mask_of(plan.bits);
   }
   return true;
@@ -66,18 +66,18 @@ std::string inverse(Comparison comparison) {
   return kText[static_cast<unsigned>(comparison)];
 }
 
-unsigned rounds(const LoopPlan& plan, unsigned most) {
+unsigned rounds(const LoopPlan& plan, unsigned max) {
   std::uint64_t iv = plan.start;
   unsigned count = 0;
   if (plan.shape != LoopShape::Bottom && !holds(plan, iv)) return 0;
   do {
     ++count;
     iv = next(plan, iv);
-  } while (count <= most && holds(plan, iv));
+  } while (count <= max && holds(plan, iv));
   return count;
 }
 
-LoopPlan plan_loop(Dice& dice, unsigned most, bool varies) {
+LoopPlan plan_loop(Dice& dice, unsigned max, bool varies) {
   constexpr unsigned kBits[] = {32, 32, 32, 32, 64, 64, 16};
   constexpr std::uint64_t kSteps[] = {1, 1, 1, 2, 3, 4, 7, 0x7fff, 5};
   for (;;) {
@@ -91,15 +91,15 @@ LoopPlan plan_loop(Dice& dice, unsigned most, bool varies) {
     if (dice.chance(30)) plan.step = (0 - plan.step) & mask_of(plan.bits);
     plan.start = dice.chance(40) ? dice.below(20) : neighbour(dice, plan.bits);
     std::uint64_t iv = plan.start;
-    const std::uint32_t planned = dice.between(0, most);
+    const std::uint32_t planned = dice.between(0, max);
     for (std::uint32_t i = 0; i < planned; ++i) iv = next(plan, iv);
     plan.bound = iv;
     if (plan.comparison != Comparison::ne && dice.chance(50)) {
       plan.bound = (plan.bound + dice.between(0, 4) - 2) & mask_of(plan.bits);
     }
     if (dice.chance(20)) plan.bound = neighbour(dice, plan.bits);
-    if (!ends(plan, most, varies)) continue;
-    if (rounds(plan, most) < 2 && dice.chance(80)) continue;
+    if (!ends(plan, max, varies)) continue;
+    if (rounds(plan, max) < 2 && dice.chance(80)) continue;
     return plan;
   }
 }

@@ -29,12 +29,12 @@ struct LoopPlan {
   bool subtracts = false;  ///< iv -= step
 };
 
-/// Rounds that it runs, or `most` + 1 if they are more.
-[[nodiscard]] unsigned rounds(const LoopPlan& plan, unsigned most);
+/// Rounds that it runs, or `max` + 1 if they are more.
+[[nodiscard]] unsigned rounds(const LoopPlan& plan, unsigned max);
 
-/// A loop of at most `most` rounds, often with start or bound where numbers wrap around; with
+/// A loop of at most `max` rounds, often with start or bound where numbers wrap around; with
 /// `varies` also for every bound up to 3 more.
-[[nodiscard]] LoopPlan plan_loop(Dice& dice, unsigned most, bool varies);
+[[nodiscard]] LoopPlan plan_loop(Dice& dice, unsigned max, bool varies);
 
 /// A number that is interesting to compare the induction variable with.
 [[nodiscard]] std::uint64_t plan_point(Dice& dice, const LoopPlan& plan);

@@ -25,17 +25,17 @@ inline optimize::PassOptions plain() {
 
 inline Made split(ptx::Module module, const optimize::PassOptions& options = plain()) {
   const optimize::PipelineReport report = optimize::run_passes(module, options);
-  Made made;
+  Made result;
   for (const optimize::Decision& decision : report.passes[0].decisions) {
-    if (!made.reasons.empty()) made.reasons += " ";
-    made.reasons += decision.reason;
-    made.messages += decision.message + "\n";
+    if (!result.reasons.empty()) result.reasons += " ";
+    result.reasons += decision.reason;
+    result.messages += decision.message + "\n";
   }
-  made.text = ptx::print(module);
+  result.text = ptx::print(module);
   // Whatever was done, a second run finds nothing left, in the text too.
-  ptx::Module again = ptx::parse(made.text);
+  ptx::Module again = ptx::parse(result.text);
   CHECK_FALSE(optimize::run_passes(again, options).changed());
-  return made;
+  return result;
 }
 
 inline ptx::Module kernel(std::string_view body) {

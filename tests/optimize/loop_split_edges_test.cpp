@@ -8,8 +8,8 @@ using namespace ptxgen::loop_split_cases;
 namespace {
 
 // A loop that is bounded by min(n, most) and asks whether i + plus < m.
-std::string with_offset(const char* start, const char* most, const char* plus) {
-  return split("mov.u32 %r3, " + std::string(start) + ";\nmin.u32 %r1, %r1, " + most + ";\n" +
+std::string with_offset(const char* start, const char* max, const char* plus) {
+  return split("mov.u32 %r3, " + std::string(start) + ";\nmin.u32 %r1, %r1, " + max + ";\n" +
                over_n("add.s32 %r5, %r3, " + std::string(plus) +
                       ";\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"))
       .reasons;
@@ -24,7 +24,7 @@ TEST_CASE("the variable plus a constant fits up to the last number of its type")
   CHECK(with_offset("5", "100", "-6") == "may-wrap");
 }
 
-TEST_CASE("a step that is not known leaves no room for a constant beside the variable") {
+TEST_CASE("a step that is not known leaves no space for a constant beside the variable") {
   KernelBuilder k("k");
   const auto y = k.param<Ptr<s64>>("y");
   const auto n = k.param<s64>("n");
@@ -51,33 +51,33 @@ END:
 }
 
 TEST_CASE("a copy of the outcome under a guard may be older than the iteration") {
-  const Made made = split("setp.eq.u32 %p6, %r1, 7;\nsetp.eq.u32 %p8, %r1, 9;\n" +
-                          over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p8 mov.pred %p6, %p5;\n@%p6 "
-                                 "st.global.u32 [%rd1], %r3;\n"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "@%p6 st.global.u32 [%rd1], %r3;") == 2);
-  CHECK(count_of(made.text, "@%p8 mov.pred %p6, %p5;") == 2);
+  const Made result = split("setp.eq.u32 %p6, %r1, 7;\nsetp.eq.u32 %p8, %r1, 9;\n" +
+                            over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p8 mov.pred %p6, %p5;\n@%p6 "
+                                   "st.global.u32 [%rd1], %r3;\n"));
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "@%p6 st.global.u32 [%rd1], %r3;") == 2);
+  CHECK(count_of(result.text, "@%p8 mov.pred %p6, %p5;") == 2);
 }
 
 TEST_CASE("an outcome that is read after the loop is there, and decides nothing there") {
-  const std::string turn =
+  const std::string iteration =
       std::string(kGuarded) + "add.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\n";
   const std::string after = "@%p5 st.global.u32 [%rd1+8], %r3;\nret;\n";
-  const Made plainly = split("TOP:\n" + turn + after);
+  const Made plainly = split("TOP:\n" + iteration + after);
   CHECK(plainly.reasons == "split");
   const Made around = split(
       "setp.eq.u32 %p5, %r1, 7;\nsetp.le.u32 %p1, %r1, %r3;\n@%p1 bra "
       "END;\nTOP:\n" +
-      turn + "END:\n" + after);
+      iteration + "END:\n" + after);
   CHECK(around.reasons == "split");
-  for (const Made* made : {&plainly, &around}) {
-    CHECK(count_of(made->text, "@%p5 st.global.u32 [%rd1+8]") == 1);
-    CHECK(count_of(made->text, "mov.pred %p5, -1;") == 1);
-    CHECK(count_of(made->text, "mov.pred %p5, 0;") == 1);
+  for (const Made* result : {&plainly, &around}) {
+    CHECK(count_of(result->text, "@%p5 st.global.u32 [%rd1+8]") == 1);
+    CHECK(count_of(result->text, "mov.pred %p5, -1;") == 1);
+    CHECK(count_of(result->text, "mov.pred %p5, 0;") == 1);
   }
 }
 
-TEST_CASE("the last turn of a loop that tests before it steps asks as well") {
+TEST_CASE("the last iteration of a loop that tests before it steps asks as well") {
   const auto asks = [](const char* limit) {
     return split("min.u32 %r1, %r1, 9;\nTOP:\nsetp.le.u32 %p5, %r3, " + std::string(limit) +
                  ";\n@%p5 st.global.u32 [%rd1], %r3;\nsetp.lt.u32 %p2, %r3, %r1;\nadd.s32 %r3, "
@@ -148,31 +148,32 @@ AGAIN:
 }
 
 TEST_CASE("a table in front of the loop names labels of both loops") {
-  const Made made = split("TABLE: .branchtargets EVEN, ODD;\n" + over_n(std::string(kGuarded) + R"(
+  const Made result =
+      split("TABLE: .branchtargets EVEN, ODD;\n" + over_n(std::string(kGuarded) + R"(
   and.b32 %r8, %r3, 1;
   brx.idx %r8, TABLE;
 EVEN:
   st.global.u32 [%rd1+12], %r3;
 ODD:
 )"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, ".branchtargets") == 2);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, ".branchtargets") == 2);
 }
 
-TEST_CASE("a loop that falls into its start comes to the second loop there, not to the first") {
-  const Made made = split(
+TEST_CASE("a loop that falls into its start reaches the second loop there, not the first") {
+  const Made result = split(
       "bra.uni HEAD;\nNEXT:\nadd.s32 %r3, %r3, 1;\nHEAD:\nsetp.ge.u32 %p2, %r3, "
       "%r1;\n@%p2 bra END;\n" +
       std::string(kGuarded) + "bra.uni NEXT;\nEND:\nret;\n");
-  CHECK(made.reasons == "split");
-  const std::size_t head = made.text.find("\nHEAD:");
+  CHECK(result.reasons == "split");
+  const std::size_t head = result.text.find("\nHEAD:");
   REQUIRE(head != std::string::npos);
-  const std::size_t jump = made.text.rfind("bra $opt_", head);
+  const std::size_t jump = result.text.rfind("bra $opt_", head);
   REQUIRE(jump != std::string::npos);
-  CHECK(jump > made.text.rfind("add.s32 %r3", head));
+  CHECK(jump > result.text.rfind("add.s32 %r3", head));
 }
 
-TEST_CASE("an outcome that only ends the loop decides nothing in it, whoever asks after it") {
+TEST_CASE("an outcome that only ends the loop decides nothing in it, whatever reads it") {
   CHECK(split("TOP:\nst.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, "
               "%r1;\n@%p2 bra TOP;\n@%p2 st.global.u32 [%rd1+8], %r3;\nret;\n")
             .reasons == "");
@@ -188,7 +189,8 @@ TEST_CASE("an outcome that only chooses between inner loops decides nothing") {
             .reasons == "");
 }
 
-TEST_CASE("braces that one turn does not close, that other blocks stand in, or around the test") {
+TEST_CASE(
+    "braces that one iteration does not close, that contain other blocks, or around the test") {
   const auto reasons = [](const std::string& body) {
     return split("TOP:\n" + std::string(kGuarded) + body + "END:\nret;\n").reasons;
   };
@@ -206,10 +208,10 @@ TEST_CASE("braces that one turn does not close, that other blocks stand in, or a
 
 TEST_CASE("a test whose operands are others by the branch is kept in the first loop as well") {
   const auto tests = [](const std::string& body, const std::string& test) {
-    const Made made = split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + body);
-    CHECK(made.reasons == "split");
-    CHECK(count_of(made.text, "sub") == 0);
-    return count_of(made.text, test);
+    const Made result = split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + body);
+    CHECK(result.reasons == "split");
+    CHECK(count_of(result.text, "sub") == 0);
+    return count_of(result.text, test);
   };
   const std::string ask(kGuarded);
   const std::string end = "@%p2 bra TOP;\nEND:\nret;\n";

@@ -88,11 +88,11 @@ Run run(const ptx::Module& module, std::uint32_t rows, std::uint32_t columns) {
   launch.parameters = parameters;
   const emulator::Result result = emulator::run(program, launch);
   REQUIRE(result.status == emulator::Status::Ok);
-  Run made;
-  made.y.resize(columns);
-  device.read(y, std::as_writable_bytes(std::span(made.y)));
-  made.instructions = result.counters.warp_instructions;
-  return made;
+  Run built;
+  built.y.resize(columns);
+  device.read(y, std::as_writable_bytes(std::span(built.y)));
+  built.instructions = result.counters.warp_instructions;
+  return built;
 }
 
 }  // namespace

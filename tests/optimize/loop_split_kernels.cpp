@@ -60,12 +60,12 @@ class Writer {
 
   // Numbers that keep the step from passing the end of the type, where the form needs it.
   void clamp() {
-    const std::uint64_t most = s_.is_signed ? mask(s_) >> 1 : mask(s_);
-    const std::uint64_t least = s_.is_signed ? sign(s_) : 0;
-    const std::uint64_t room =
+    const std::uint64_t max = s_.is_signed ? mask(s_) >> 1 : mask(s_);
+    const std::uint64_t min = s_.is_signed ? sign(s_) : 0;
+    const std::uint64_t space =
         s_.step + static_cast<std::uint64_t>(s_.offset < 0 ? -s_.offset : s_.offset);
     const std::string op = (s_.down ? "max" : "min") + type();
-    const std::string end = literal(s_, s_.down ? least + room : most - room);
+    const std::string end = literal(s_, s_.down ? min + space : max - space);
     const bool wide = s_.step != 1 || s_.offset != 0;
     if (s_.clamped && s_.form != SplitForm::Limit && (wide || s_.form == SplitForm::AtMost)) {
       line(op + " %ub, %ub, " + end);
@@ -73,7 +73,7 @@ class Writer {
     if (s_.form == SplitForm::Bottom || s_.offset != 0) line(op + " %lb, %lb, " + end);
     if (ahead(s_) < 0) {
       const std::string back = (s_.down ? "min" : "max") + type();
-      line(back + " %lb, %lb, " + literal(s_, s_.down ? most - room : least + room));
+      line(back + " %lb, %lb, " + literal(s_, s_.down ? max - space : min + space));
     }
   }
 
@@ -196,18 +196,18 @@ class Writer {
 
 std::string text_of(const SplitShape& shape) { return Writer(shape).text(); }
 
-int turns_of(const SplitShape& s, const SplitCase& c, int most) {
+int iterations_of(const SplitShape& s, const SplitCase& c, int max) {
   const std::uint64_t flip = s.is_signed ? sign(s) : 0;
   const auto order = [&](std::uint64_t v) { return (v ^ flip) & mask(s); };
   const std::uint64_t high = s.is_signed ? mask(s) >> 1 : mask(s);
   const std::uint64_t low = s.is_signed ? sign(s) : 0;
   const std::uint64_t size = s.constant_step ? s.step : c.step;
   const std::uint64_t step = s.down ? 0 - size : size;
-  const std::uint64_t room =
+  const std::uint64_t space =
       s.step + static_cast<std::uint64_t>(s.offset < 0 ? -s.offset : s.offset);
   std::uint64_t iv = c.lb & mask(s), end = c.ub & mask(s);
   const auto clamp = [&](std::uint64_t v) {
-    const std::uint64_t to = s.down ? low + room : high - room;
+    const std::uint64_t to = s.down ? low + space : high - space;
     return s.down ? (order(v) < order(to) ? to : v) : (order(v) > order(to) ? to : v);
   };
   const bool wide = s.step != 1 || s.offset != 0;
@@ -216,7 +216,7 @@ int turns_of(const SplitShape& s, const SplitCase& c, int most) {
   }
   if (s.form == SplitForm::Bottom || s.offset != 0) iv = clamp(iv);
   if (ahead(s) < 0) {
-    const std::uint64_t to = s.down ? high - room : low + room;
+    const std::uint64_t to = s.down ? high - space : low + space;
     if (s.down ? order(iv) > order(to) : order(iv) < order(to)) iv = to;
   }
   iv &= mask(s);
@@ -231,17 +231,17 @@ int turns_of(const SplitShape& s, const SplitCase& c, int most) {
     const std::uint64_t length = (end - iv) & mask(s);
     end = (iv + (length - (length < (size & mask(s)) ? length : size & mask(s)))) & mask(s);
   }
-  for (int turns = 1; turns <= most; ++turns) {
+  for (int iterations = 1; iterations <= max; ++iterations) {
     const std::uint64_t next = (iv + step) & mask(s);
     const bool old = s.form == SplitForm::Before || s.form == SplitForm::Limit;
     const std::uint64_t tested = old ? iv : next;
     const bool more = s.form == SplitForm::NotEqual
                           ? tested != end
                           : below(tested, end) || (at_most && tested == end);
-    if (!more) return turns;
+    if (!more) return iterations;
     iv = next;
   }
-  return most + 1;
+  return max + 1;
 }
 
 namespace {

@@ -50,8 +50,8 @@ struct SplitCase {
 /// and the number of turns in which the condition held.
 [[nodiscard]] std::string text_of(const SplitShape& shape);
 
-/// Turns of the loop by hand, or nothing beyond `most`.
-[[nodiscard]] int turns_of(const SplitShape& shape, const SplitCase& c, int most);
+/// Iterations of the loop by hand, or nothing beyond `max`.
+[[nodiscard]] int iterations_of(const SplitShape& shape, const SplitCase& c, int max);
 
 /// Runs every case as a block; two numbers for each.
 [[nodiscard]] std::vector<std::uint64_t> run_cases(const ptx::Module& module,

@@ -11,7 +11,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kMaxTurns = 80;
+constexpr int kMaxIterations = 80;
 
 optimize::PipelineReport split(ptx::Module& module) {
   optimize::PassOptions options;
@@ -70,9 +70,9 @@ void for_each_shape(Fn&& fn) {
 std::uint64_t small(const SplitShape& s, std::uint64_t window, std::uint64_t n,
                     std::uint64_t size) {
   const std::uint64_t sign = std::uint64_t{1} << (s.bits - 1);
-  const std::uint64_t least = s.is_signed ? sign : 0;
+  const std::uint64_t min = s.is_signed ? sign : 0;
   const std::uint64_t middle = s.is_signed ? 0 - size / 2 : sign - size / 2;
-  const std::uint64_t bases[] = {least, middle, least - size};
+  const std::uint64_t bases[] = {min, middle, min - size};
   return (bases[window] + n) & mask(s);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("every loop of a small type at both ends of its range and in the middl
             const SplitCase c{small(shape, window, i % size, size),
                               small(shape, window, i / size % size, size),
                               small(shape, window, i / size / size, size), step};
-            if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
+            if (iterations_of(shape, c, kMaxIterations) <= kMaxIterations) cases.push_back(c);
           }
           check(shape, cases);
         }
@@ -128,7 +128,7 @@ TEST_CASE("a step other than 1 and bounds near which the variable wraps, and oth
           return small(shape, dice() % 3, index, 24);
         };
         const SplitCase c{number(), number(), number(), step};
-        if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
+        if (iterations_of(shape, c, kMaxIterations) <= kMaxIterations) cases.push_back(c);
       }
       check(shape, cases);
     }
@@ -160,7 +160,7 @@ TEST_CASE("bounds anywhere: the compared value far away from the loop, at the en
       if (roll(2) == 0)
         c.s = (c.lb + (shape.down ? 0 - roll(30) : roll(30)) * shape.step + roll(3) - 1) &
               mask(shape);
-      if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
+      if (iterations_of(shape, c, kMaxIterations) <= kMaxIterations) cases.push_back(c);
     }
     check(shape, cases);
   });
@@ -184,7 +184,7 @@ TEST_CASE("a step that is known at run time only, in the builder's form") {
       c.step = steps[roll(8)];
       if (roll(2) == 0) c.ub = (c.lb + roll(60)) & mask(shape);
       if (roll(2) == 0) c.s = (c.lb + roll(60)) & mask(shape);
-      if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
+      if (iterations_of(shape, c, kMaxIterations) <= kMaxIterations) cases.push_back(c);
     }
     check(shape, cases);
   });

@@ -6,12 +6,12 @@ using namespace ptxgen;
 using namespace ptxgen::loop_split_cases;
 
 TEST_CASE("a guarded store in a loop: the text before and after") {
-  const Made made = split(over_n(kGuarded));
-  CHECK(made.reasons == "split");
+  const Made result = split(over_n(kGuarded));
+  CHECK(result.reasons == "split");
   CHECK(
-      made.messages ==
+      result.messages ==
       "the loop at line 18 became two, the condition true in the first and false in the second\n");
-  const auto body = made.text.substr(made.text.find("TOP:"));
+  const auto body = result.text.substr(result.text.find("TOP:"));
   CHECK(body == R"(TOP:
     min.u32 %opt_b32_0_0, %r1, %r2;
     setp.lt.u32 %opt_pred_0_0, %r3, %r2;
@@ -36,29 +36,29 @@ END:
 }
 
 TEST_CASE("a comparison of something else than the loop's variable") {
-  const Made made =
+  const Made result =
       split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
                    "st.global.u32 [%rd1], %r3;\n"));
-  CHECK(made.reasons == "not-an-induction-variable");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "not-an-induction-variable");
+  CHECK(result.messages ==
         "neither side of '%r5 lt %r2' is a register that the loop changes by the same step in "
         "every iteration: only such a condition changes once\n");
 }
 
 TEST_CASE("a bound that the loop computes") {
-  const Made made =
+  const Made result =
       split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r3, %r5;\n@%p5 "
                    "st.global.u32 [%rd1], %r3;\n"));
-  CHECK(made.reasons == "bound-not-invariant");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "bound-not-invariant");
+  CHECK(result.messages ==
         "the loop itself computes %r5, which %r3 is compared with: compute it before the loop\n");
 }
 
 TEST_CASE("a bound that is carried around the loop") {
-  // It has no writer in the text of the loop's body that stands before its use.
-  const Made made = split(over_n(
+  // It has no writer in the text of the loop's body that is before its use.
+  const Made result = split(over_n(
       "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.u32 %r2, %r2, %r2;\n"));
-  CHECK(made.reasons == "bound-not-invariant");
+  CHECK(result.reasons == "bound-not-invariant");
 }
 
 TEST_CASE("each ordering, signed and unsigned, on either side") {
@@ -66,11 +66,11 @@ TEST_CASE("each ordering, signed and unsigned, on either side") {
     for (const char* word : {"lt", "le", "gt", "ge"}) {
       for (const char* sides : {"%r3, %r2", "%r2, %r3"}) {
         CAPTURE(type, word, sides);
-        const Made made = split(over_n("setp." + std::string(word) + "." + type + " %p5, " + sides +
-                                           ";\n@%p5 st.global.u32 [%rd1], %r3;\n",
-                                       type));
-        CHECK(made.reasons == "split");
-        CHECK(count_of(made.text, "%p5") == 0);
+        const Made result = split(over_n("setp." + std::string(word) + "." + type + " %p5, " +
+                                             sides + ";\n@%p5 st.global.u32 [%rd1], %r3;\n",
+                                         type));
+        CHECK(result.reasons == "split");
+        CHECK(count_of(result.text, "%p5") == 0);
       }
     }
   }
@@ -80,52 +80,52 @@ TEST_CASE("each ordering, signed and unsigned, on either side") {
 
 TEST_CASE("equality is refused") {
   for (const char* word : {"eq", "ne"}) {
-    const Made made = split(over_n("setp." + std::string(word) +
-                                   ".u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
-    CHECK(made.reasons == "equality-comparison");
-    CHECK(made.messages == "'%r3 " + std::string(word) +
-                               " %r2' changes twice while the loop runs: only <, <=, > and >= "
-                               "split it\n");
+    const Made result = split(over_n("setp." + std::string(word) +
+                                     ".u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+    CHECK(result.reasons == "equality-comparison");
+    CHECK(result.messages == "'%r3 " + std::string(word) +
+                                 " %r2' changes twice while the loop runs: only <, <=, > and >= "
+                                 "split it\n");
   }
 }
 
 TEST_CASE("an unsigned comparison in a signed loop") {
-  const Made made = split(over_n(kGuarded, "s32"));
-  CHECK(made.reasons == "signedness-differs");
-  CHECK(made.messages ==
+  const Made result = split(over_n(kGuarded, "s32"));
+  CHECK(result.reasons == "signedness-differs");
+  CHECK(result.messages ==
         "'%r3 lt %r2' is an unsigned comparison, the loop test is a signed one: use one type "
         "for both\n");
 }
 
-TEST_CASE("whoever else reads the predicate gets a constant") {
-  const Made made = split(over_n(
+TEST_CASE("any other reader of the predicate gets a constant") {
+  const Made result = split(over_n(
       "setp.lt.u32 %p5, %r3, %r2;\nselp.u32 %r6, 3, 4, %p5;\n@%p5 st.global.u32 [%rd1], %r6;\n"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "mov.pred %p5, -1;") == 1);
-  CHECK(count_of(made.text, "mov.pred %p5, 0;") == 1);
-  CHECK(count_of(made.text, "@%p5") == 0);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "mov.pred %p5, -1;") == 1);
+  CHECK(count_of(result.text, "mov.pred %p5, 0;") == 1);
+  CHECK(count_of(result.text, "@%p5") == 0);
 }
 
 TEST_CASE("a predicate that is negated and copied on its way") {
-  const Made made =
+  const Made result =
       split(over_n("setp.lt.u32 %p5, %r3, %r2;\nnot.pred %p6, %p5;\nmov.pred %p7, %p6;\n"
                    "@!%p7 st.global.u32 [%rd1], %r3;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "[%rd1]") == 1);
-  CHECK(count_of(made.text, "[%rd1+4]") == 1);
-  for (const char* p : {"%p5", "%p6", "%p7"}) CHECK(count_of(made.text, p) == 0);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "[%rd1]") == 1);
+  CHECK(count_of(result.text, "[%rd1+4]") == 1);
+  for (const char* p : {"%p5", "%p6", "%p7"}) CHECK(count_of(result.text, p) == 0);
 }
 
 TEST_CASE("the second predicate of a comparison is its opposite") {
-  const Made made = split(
+  const Made result = split(
       over_n("setp.lt.u32 %p5|%p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1], %r3;\n@!%p5 st.global.u32 "
              "[%rd1+4], %r3;\n"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "[%rd1]") == 1);
-  CHECK(count_of(made.text, "[%rd1+4]") == 1);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "[%rd1]") == 1);
+  CHECK(count_of(result.text, "[%rd1+4]") == 1);
 }
 
-TEST_CASE("a condition in another one, or in an inner loop, is decided where it stands") {
+TEST_CASE("a condition in another one, or in an inner loop, is decided where it is") {
   const Made nested = split(over_n(R"(
   ld.shared.u32 %r5, [tile];
   setp.eq.u32 %p6, %r5, 0;
@@ -153,7 +153,7 @@ SKIP:
 }
 
 TEST_CASE("a loop inside tests the outer variable: the outer loop is split") {
-  const Made made = split(over_n(R"(
+  const Made result = split(over_n(R"(
   mov.u32 %r7, 0;
 AGAIN:
   setp.lt.u32 %p5, %r3, %r2;
@@ -162,8 +162,8 @@ AGAIN:
   setp.ne.s32 %p6, %r7, 8;
   @%p6 bra AGAIN;
 )"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "setp.ne.s32 %p6") == 2);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "setp.ne.s32 %p6") == 2);
 }
 
 TEST_CASE("a condition that never changes takes no second loop") {
@@ -208,17 +208,17 @@ TEST_CASE("a variable that may wrap around is refused") {
 }
 
 TEST_CASE("a step other than 1 and a bound near which the variable wraps: a guard on the bound") {
-  const Made made =
+  const Made result =
       split("TOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
-  CHECK(made.reasons == "guarded split beyond-guard");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "guarded split beyond-guard");
+  CHECK(result.messages ==
         "the loop at line 16 was copied after a branch on its bound, so that in the copy its "
         "variable never wraps around and the condition can split it\n"
         "the loop at line 16 became two, the condition true in the first and false in the second\n"
         "the loop runs only if %r1 is beyond -4, and then %r3 may wrap around: this copy of it "
         "keeps the condition\n");
-  CHECK(made.text.substr(made.text.find("TOP:")) == R"(TOP:
+  CHECK(result.text.substr(result.text.find("TOP:")) == R"(TOP:
     setp.gt.u32 %opt_pred_0_0, %r1, -4;
     @%opt_pred_0_0 bra $opt_0;
 $opt_1:
@@ -258,24 +258,25 @@ TEST_CASE("guards of every relation, direction, sign and width") {
       const bool down = word[0] == 'g';
       CAPTURE(word, type);
       const std::string w(word), t(type);
-      const Made made = split("setp." + std::string(down ? "le." : "ge.") + t +
-                              " %p1, %r2, %r1;\n@%p1 bra END;\nmov.u32 %r3, %r2;\nTOP:\nsetp.lt." +
-                              t + " %p5, %r3, 99;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, " +
-                              "%r3, " + (down ? "-3" : "3") + ";\nsetp." + w + "." + t +
-                              " %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
-      CHECK(made.reasons == "guarded split beyond-guard");
+      const Made result =
+          split("setp." + std::string(down ? "le." : "ge.") + t +
+                " %p1, %r2, %r1;\n@%p1 bra END;\nmov.u32 %r3, %r2;\nTOP:\nsetp.lt." + t +
+                " %p5, %r3, 99;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, " + "%r3, " +
+                (down ? "-3" : "3") + ";\nsetp." + w + "." + t +
+                " %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+      CHECK(result.reasons == "guarded split beyond-guard");
     }
   }
 }
 
 TEST_CASE("a guard on the bound does not keep a sum with the variable from wrapping") {
-  const Made made = split(
+  const Made result = split(
       "TOP:\nadd.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
       "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
-  CHECK(made.reasons == "may-wrap");
+  CHECK(result.reasons == "may-wrap");
 }
 
-TEST_CASE("threads that meet in the loop must take the same side of its guard") {
+TEST_CASE("threads that reconverge in the loop must take the same side of its guard") {
   const std::string loop =
       "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
       "bar.warp.sync -1;\nadd.s32 %r3, %r3, 4;\n"
@@ -296,20 +297,20 @@ TEST_CASE("the loop beside its guarded copy counts for the growth limit") {
 }
 
 TEST_CASE("a step that is no constant, in a form that does not keep it in bounds") {
-  const Made made = split("TOP:\n" + std::string(kGuarded) +
-                          "add.s32 %r3, %r3, %r2;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
-                          "TOP;\nret;\n");
-  CHECK(made.reasons == "step-unknown");
-  CHECK(made.messages ==
+  const Made result = split("TOP:\n" + std::string(kGuarded) +
+                            "add.s32 %r3, %r3, %r2;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
+                            "TOP;\nret;\n");
+  CHECK(result.reasons == "step-unknown");
+  CHECK(result.messages ==
         "the step of %r3 is not a constant, and its test does not exclude that a step passes the "
         "end of the type: use a constant step\n");
 }
 
 TEST_CASE("the variable plus a constant, where it may pass the end of its type") {
-  const Made made = split(over_n(
+  const Made result = split(over_n(
       "add.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
-  CHECK(made.reasons == "may-wrap");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "may-wrap");
+  CHECK(result.messages ==
         "%r5 is the loop's variable plus a constant, and may pass the end of its type: compare the "
         "variable itself\n");
   const Made next = split(over_n(
@@ -318,10 +319,10 @@ TEST_CASE("the variable plus a constant, where it may pass the end of its type")
 }
 
 TEST_CASE("the variable plus a number that all threads agree on") {
-  const Made made = split(over_n(
+  const Made result = split(over_n(
       "add.s32 %r5, %r3, %r1;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
-  CHECK(made.reasons == "may-wrap");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "may-wrap");
+  CHECK(result.messages ==
         "'%r5 lt %r2' compares the sum of a loop's variable and another number, which may pass the "
         "end of its type: compare the variable itself with the difference, computed before the "
         "loop\n");
@@ -351,9 +352,9 @@ TEST_CASE("a barrier in the body: the whole block must agree") {
   const std::string warps =
       "mov.u32 %r4, %tid.x;\nmov.u32 %r5, 0;\nsetp.lt.u32 %p6, %r4, 7;\n"
       "vote.sync.ballot.b32 %r2, %p6, -1;\n";
-  const Made parted = split(warps + over_n(body));
-  CHECK(parted.reasons == "lane-dependent");
-  CHECK(parted.messages ==
+  const Made divergent = split(warps + over_n(body));
+  CHECK(divergent.reasons == "lane-dependent");
+  CHECK(divergent.messages ==
         "the loop contains a barrier, and its threads may disagree about '%r3 lt %r2': "
         "some would wait in the first of two loops, others in the second; compare a value that is "
         "uniform in the block\n");
@@ -362,22 +363,23 @@ TEST_CASE("a barrier in the body: the whole block must agree") {
 }
 
 TEST_CASE("a guarded comparison is refused") {
-  const Made made = split("setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 7;\n" +
-                          over_n("@%p6 setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], "
-                                 "%r3;\n"));
-  CHECK(made.reasons == "predicated-compare");
-  CHECK(made.messages ==
+  const Made result = split("setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 7;\n" +
+                            over_n("@%p6 setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], "
+                                   "%r3;\n"));
+  CHECK(result.reasons == "predicated-compare");
+  CHECK(result.messages ==
         "the comparison is guarded, so its predicate may be older than the iteration: compare "
         "without a "
         "guard\n");
 }
 
 TEST_CASE("a loop without a test of its variable is refused") {
-  const Made made = split("TOP:\n" + std::string(kGuarded) +
-                          "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p2, %r5, "
-                          "0;\n@%p2 bra TOP;\nret;\n");
-  CHECK(made.reasons == "no-test");
-  CHECK(made.messages ==
+  const Made result =
+      split("TOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p2, %r5, "
+            "0;\n@%p2 bra TOP;\nret;\n");
+  CHECK(result.reasons == "no-test");
+  CHECK(result.messages ==
         "no test of every iteration bounds %r3 by a loop invariant: "
         "end the loop by comparing it with one\n");
 }
@@ -431,7 +433,7 @@ TEST_CASE("a loop that others ask about, and one with a second way out") {
 }
 
 TEST_CASE("conditions of an outer and an inner loop, the inner one first") {
-  const Made made = split(over_n(std::string(kGuarded) + R"(
+  const Made result = split(over_n(std::string(kGuarded) + R"(
   mov.u32 %r7, 0;
 AGAIN:
   setp.lt.u32 %p6, %r7, %r2;
@@ -440,29 +442,29 @@ AGAIN:
   setp.ne.s32 %p7, %r7, 8;
   @%p7 bra AGAIN;
 )"));
-  CHECK(made.reasons == "split split");
-  CHECK(count_of(made.text, "add.s32 %r7") == 4);
-  CHECK(count_of(made.text, "add.s32 %r3") == 2);
-  CHECK(count_of(made.text, "[%rd1+4]") == 2);
+  CHECK(result.reasons == "split split");
+  CHECK(count_of(result.text, "add.s32 %r7") == 4);
+  CHECK(count_of(result.text, "add.s32 %r3") == 2);
+  CHECK(count_of(result.text, "[%rd1+4]") == 2);
 }
 
 TEST_CASE("a comparison that the loop goes on by as well is refused") {
-  const Made made = split(
+  const Made result = split(
       "setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, "
       "%r3, %r1;\n@%p2 st.global.u32 [%rd1], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
-  CHECK(made.reasons == "loop-test");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "loop-test");
+  CHECK(result.messages ==
         "'%r3 lt %r1' is also the loop test: compare a second time for the "
         "condition\n");
 }
 
 TEST_CASE("a loop with two entries is refused") {
-  const Made made = split(
+  const Made result = split(
       "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra MIDDLE;\nTOP:\nadd.s32 %r3, %r3, "
       "1;\nMIDDLE:\n" +
       std::string(kGuarded) + "setp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
-  CHECK(made.reasons == "irreducible");
-  CHECK(made.messages ==
+  CHECK(result.reasons == "irreducible");
+  CHECK(result.messages ==
         "the loop is entered at more than one place, so no register has one value at its start: "
         "give it one entry\n");
 }
@@ -493,7 +495,7 @@ TEST_CASE("what cannot be written twice") {
 }
 
 TEST_CASE("braces, calls and tables inside an iteration are written twice under new names") {
-  const Made made = split(over_n(std::string(kGuarded) + R"({
+  const Made result = split(over_n(std::string(kGuarded) + R"({
   .reg .b32 t;
   .param .b32 x;
   .param .b32 y;
@@ -509,18 +511,18 @@ EVEN:
   st.global.u32 [%rd1+12], %r3;
 ODD:
 )"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "call.uni") == 2);
-  CHECK(count_of(made.text, ".branchtargets") == 2);
-  CHECK(count_of(made.text, ".reg .b32 t;") == 2);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "call.uni") == 2);
+  CHECK(count_of(result.text, ".branchtargets") == 2);
+  CHECK(count_of(result.text, ".reg .b32 t;") == 2);
 }
 
 TEST_CASE("two comparisons of the same numbers are one condition") {
-  const Made made = split(over_n(
+  const Made result = split(over_n(
       std::string(kGuarded) + "setp.ge.u32 %p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
-  CHECK(made.reasons == "split");
-  CHECK(count_of(made.text, "st.global") == 2);
-  CHECK(count_of(made.text, "setp") == 5);
+  CHECK(result.reasons == "split");
+  CHECK(count_of(result.text, "st.global") == 2);
+  CHECK(count_of(result.text, "setp") == 5);
 }
 
 TEST_CASE("several conditions are split one after the other, as far as the function may grow") {
@@ -621,9 +623,9 @@ TEST_CASE("loops of the builder, whatever their step") {
       const auto m = k.param<u32>("m");
       k.for_(
           0, n, step, [&](Value<u32> i) { k.if_(i < m, [&] { k.st(y + i, i); }); }, Unroll{unroll});
-      const Made made = split(k.build().module());
-      CAPTURE(unroll, step, made.messages);
-      if (unroll == 1) CHECK(made.reasons == "split");
+      const Made result = split(k.build().module());
+      CAPTURE(unroll, step, result.messages);
+      if (unroll == 1) CHECK(result.reasons == "split");
     }
   }
   KernelBuilder k("k");

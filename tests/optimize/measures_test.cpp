@@ -80,13 +80,13 @@ bool is_float_arithmetic(const std::string& opcode) {
 
 /// Small whole numbers, so that sums of products are exact and rounding them once changes nothing.
 std::vector<float> numbers(std::size_t count) {
-  std::vector<float> made(count);
-  for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<float>(i * 5 % 7) - 3.0f;
-  return made;
+  std::vector<float> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<float>(i * 5 % 7) - 3.0f;
+  return result;
 }
 
 Run run(const Text& text, const std::string& ptx) {
-  Run made;
+  Run built;
   emulator::Device device(emulator::gpu_named("sm_80"));
   emulator::Program program = emulator::Program::load(device, ptx, text.name);
   for (const emulator::Program::Kernel& kernel : program.kernels()) {
@@ -121,14 +121,14 @@ Run run(const Text& text, const std::string& ptx) {
     REQUIRE(result.status == emulator::Status::Ok);
     std::vector<std::byte> out(std::size_t{2} * 256 * 4);
     device.read(buffers[0], out);
-    made.results.push_back(std::move(out));
-    made.instructions += result.counters.warp_instructions;
+    built.results.push_back(std::move(out));
+    built.instructions += result.counters.warp_instructions;
     for (const emulator::LineCounters& line : result.counters.lines) {
       const bool counts = line.function == "dot" || line.function == "polynomial";
-      if (counts && is_float_arithmetic(line.opcode)) made.arithmetic += line.executions;
+      if (counts && is_float_arithmetic(line.opcode)) built.arithmetic += line.executions;
     }
   }
-  return made;
+  return built;
 }
 
 /// Bytes of machine code, 0 without an assembler.

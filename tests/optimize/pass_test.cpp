@@ -180,7 +180,7 @@ TEST_CASE("cleanup runs until nothing changes") {
   CHECK(report.passes[3].visits == 2);
 }
 
-TEST_CASE("a pass is not run again on a function that nobody else has changed") {
+TEST_CASE("a pass is not run again on a function that no other pass has changed") {
   ptx::Module module = ptx::parse(kText);
   auto list = list_with("", nullptr);
   list[5].run = [](ptx::Function& function, PassContext& context) {
@@ -238,7 +238,7 @@ TEST_CASE("what a pass decided is counted, and kept in words on request") {
   CHECK(idle.passes.at(0).verify_microseconds == 0);
 }
 
-TEST_CASE("a reason is counted apart where it fired and where it stood against") {
+TEST_CASE("a reason is counted apart where it fired and where it prevented a rewrite") {
   ptx::Module module = ptx::parse(kText);
   const auto list = list_with("dead_code", [](ptx::Function& function, PassContext& context) {
     const bool fires = context.module().text(function.name) == "first";
@@ -317,7 +317,7 @@ TEST_CASE("a pass that leaves what the verifier refuses is undone, and named") {
 
 namespace {
 
-// What the verifier need not look at again, because it stands where it stood, must be just that.
+// What the verifier need not look at again, because it is where it was, must be just that.
 constexpr const char* kSound = R"(.version 8.0
 .target sm_80
 .address_size 64
@@ -358,8 +358,8 @@ ptx::Symbol& symbol(ptx::Module& module, std::string_view name) {
 }
 
 /// The rule for which the verifier refuses what the change leaves; empty if it does not.
-std::string rule_of(Change made) {
-  change = made;
+std::string rule_of(Change result) {
+  change = result;
   ptx::Module module = ptx::parse(kSound);
   try {
     run_passes(module, {.passes = {"dead_code"}}, list_with("dead_code", makes_change));
@@ -371,7 +371,7 @@ std::string rule_of(Change made) {
 
 }  // namespace
 
-TEST_CASE("no change hides from the verifier after what stood there before") {
+TEST_CASE("no change hides from the verifier after what was there before") {
   using ptx::Function;
   using ptx::Module;
   using ptx::Op;
@@ -449,7 +449,7 @@ TEST_CASE("without the verifier a fault stays") {
   CHECK(ptx::print(module).find(".reg .b64 %r<3>;") != std::string::npos);
 }
 
-TEST_CASE("functions that the verifier refuses are left alone, and nobody is blamed for them") {
+TEST_CASE("functions that the verifier refuses are left alone, and no pass is blamed for them") {
   std::string text = kText;
   text.replace(text.find("mov.u32 %r0, 3"), 14, "mov.u64 %r0, 3");
   ptx::Module module = ptx::parse(text);
@@ -460,7 +460,7 @@ TEST_CASE("functions that the verifier refuses are left alone, and nobody is bla
   CHECK(ptx::print(module).find("mov.u64 %r0, 3;") != std::string::npos);
 }
 
-TEST_CASE("nobody is blamed for what is wrong with the module itself") {
+TEST_CASE("no pass is blamed for what is wrong with the module itself") {
   std::string text = kText;
   text.replace(text.find("8.0"), 3, "6.0");
   ptx::Module module = ptx::parse(text);

@@ -35,7 +35,7 @@ const KindInfo& info(Kind kind) { return kInfo[static_cast<std::size_t>(kind)]; 
 
 ProgramWriter::ProgramWriter(std::uint64_t seed, Flavour flavour) : dice_(seed), flavour_(flavour) {
   modern_ = dice_.chance(70);
-  made_.target = modern_ ? "sm_90" : "sm_80";
+  result_.target = modern_ ? "sm_90" : "sm_80";
   float_kinds_ = {Kind::F, Kind::F, Kind::F, Kind::D, Kind::H, Kind::HH};
   if (modern_) float_kinds_.insert(float_kinds_.end(), {Kind::E, Kind::EE});
   constexpr const char* kRoundings[] = {"", ".rn", ".rn", ".rz", ".rm", ".rp"};
@@ -51,7 +51,7 @@ ProgramWriter::ProgramWriter(std::uint64_t seed, Flavour flavour) : dice_(seed),
     if (dice_.chance(35)) word = dice_.pick(kSpecial);
     // Floats near one, so that sums round.
     if (dice_.chance(35)) word = 0x3f000000u | (word & 0x80ffffffu);
-    made_.input.push_back(word);
+    result_.input.push_back(word);
   }
 }
 
@@ -97,8 +97,8 @@ std::string ProgramWriter::guard(unsigned percent) {
 }
 
 std::string ProgramWriter::parameter(Kind kind, std::uint64_t value) {
-  const std::string name = "p" + number(made_.parameters.size());
-  made_.parameters.push_back(value);
+  const std::string name = "p" + number(result_.parameters.size());
+  result_.parameters.push_back(value);
   const std::string to = temp(kind);
   const unsigned bits = info(kind).bits;
   line("ld.param.u" + number(bits) + " " + to + ", [" + name + "];");
@@ -106,10 +106,10 @@ std::string ProgramWriter::parameter(Kind kind, std::uint64_t value) {
 }
 
 std::uint32_t ProgramWriter::input_word(std::uint64_t value) {
-  if (made_.input.size() % 2 != 0) made_.input.push_back(0);
-  const auto at = static_cast<std::uint32_t>(made_.input.size());
-  made_.input.push_back(static_cast<std::uint32_t>(value));
-  made_.input.push_back(static_cast<std::uint32_t>(value >> 32));
+  if (result_.input.size() % 2 != 0) result_.input.push_back(0);
+  const auto at = static_cast<std::uint32_t>(result_.input.size());
+  result_.input.push_back(static_cast<std::uint32_t>(value));
+  result_.input.push_back(static_cast<std::uint32_t>(value >> 32));
   return at * 4;
 }
 

@@ -71,7 +71,7 @@ class ProgramWriter {
 
   Dice dice_;
   Flavour flavour_;
-  RandomProgram made_;
+  RandomProgram result_;
   std::string body_;
   /// Temporaries that hold a value at this place, by kind.
   std::array<std::vector<std::string>, kKinds> live_;

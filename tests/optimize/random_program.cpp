@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kDepth = 3;
 
-/// Where statements stand.
+/// Where statements are.
 struct Place {
   unsigned depth = kDepth;  ///< how many levels may open in here
   bool together = true;     ///< all threads of the block come here together
@@ -42,20 +42,20 @@ class Generator : ProgramWriter {
   Generator(std::uint64_t number, Flavour flavour)
       : ProgramWriter(number * 0x2545f4914f6cdd1du + static_cast<unsigned>(flavour) * 7919u + 5,
                       flavour) {
-    made_.number = number;
+    result_.number = number;
   }
 
   RandomProgram run() {
     constexpr std::uint32_t kThreads[] = {32, 64, 64, 40, 17};
-    made_.threads = dice_.pick(kThreads);
-    made_.blocks = dice_.between(1, 2);
-    whole_warps_ = made_.threads % 32 == 0;
+    result_.threads = dice_.pick(kThreads);
+    result_.blocks = dice_.between(1, 2);
+    whole_warps_ = result_.threads % 32 == 0;
     begin();
     const std::uint32_t parts = dice_.between(2, 5);
     for (std::uint32_t i = 0; i < parts; ++i) block({}, 1, 4);
     end();
     assemble();
-    return std::move(made_);
+    return std::move(result_);
   }
 
  private:
@@ -63,7 +63,7 @@ class Generator : ProgramWriter {
   void end();
   void assemble();
 
-  void block(Place place, std::uint32_t least, std::uint32_t most);
+  void block(Place place, std::uint32_t min, std::uint32_t max);
   void statement(Place place);
   void branch(Place place);
   void decided_branch(Place place);
@@ -96,7 +96,7 @@ void Generator::begin() {
   }
   line("mov.u32 %me, %tid.x;");
   line("mov.u32 %gid, %ctaid.x;");
-  line("mad.lo.u32 %gid, %gid, " + std::to_string(made_.threads) + ", %me;");
+  line("mad.lo.u32 %gid, %gid, " + std::to_string(result_.threads) + ", %me;");
   line("mul.lo.u32 %far, %gid, " + std::to_string(2 * dice_.below(16) + 1) + ";");
   line("and.b32 %far, %far, 15;");
   line("mul.wide.u32 %a, %far, 8;");
@@ -111,7 +111,7 @@ void Generator::begin() {
   }
   for (unsigned i = 0; i < kPredicates; ++i) {
     const std::string n = std::to_string(i);
-    line("setp.lt.u32 %p" + n + ", %me, " + std::to_string(dice_.below(made_.threads + 1)) + ";");
+    line("setp.lt.u32 %p" + n + ", %me, " + std::to_string(dice_.below(result_.threads + 1)) + ";");
   }
 }
 
@@ -131,12 +131,12 @@ void Generator::end() {
     line("selp.u32 %flag, 1, 2, %p" + std::to_string(i) + ";");
     line("st.global.u32 [%own+" + std::to_string(4 * word) + "], %flag;");
   }
-  made_.output_words = (word + 1) / 2 * 2;
+  result_.output_words = (word + 1) / 2 * 2;
   line("ret;");
 }
 
 void Generator::assemble() {
-  std::string text = ".version 8.0\n.target " + made_.target + "\n.address_size 64\n";
+  std::string text = ".version 8.0\n.target " + result_.target + "\n.address_size 64\n";
   text +=
       ".file 1 \"random.cu\"\n"
       ".func (.param .b32 result) helper(.param .b32 first, .param .b32 second)\n{\n"
@@ -146,10 +146,10 @@ void Generator::assemble() {
       "  mul.lo.u32 %x, %x, 3;\n  add.u32 %x, %x, %y;\n"
       "OUT:\n  add.u32 %x, %x, 7;\n  st.param.b32 [result], %x;\n  ret;\n}\n";
   text += ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sum";
-  for (std::size_t i = 0; i < made_.parameters.size(); ++i) {
+  for (std::size_t i = 0; i < result_.parameters.size(); ++i) {
     text += ", .param .u64 p" + std::to_string(i);
   }
-  text += ")\n{\n  .shared .align 16 .b8 tile[" + std::to_string(made_.threads * 4) + "];\n";
+  text += ")\n{\n  .shared .align 16 .b8 tile[" + std::to_string(result_.threads * 4) + "];\n";
   for (std::size_t k = 0; k < kKinds; ++k) {
     const KindInfo& row = info(static_cast<Kind>(k));
     text += std::string("  .reg ") + row.declare + " " + row.pool + "<" +
@@ -162,17 +162,18 @@ void Generator::assemble() {
           std::to_string(predicate_temps_ + 1) + ">;\n";
   text += "  .reg .b32 %me, %gid, %far, %flag;\n  .reg .b64 %in, %out, %sum, %a, %own;\n";
   // The place of the thread's results is known only now.
-  const std::string where = "  mul.wide.u32 %own, %gid, " + std::to_string(made_.output_words * 4) +
+  const std::string where = "  mul.wide.u32 %own, %gid, " +
+                            std::to_string(result_.output_words * 4) +
                             ";\n  add.s64 %own, %out, %own;\n";
   const std::string after = "  mul.lo.u32 %far, %gid";
   body_.insert(body_.find(after), where);
-  made_.ptx = std::move(text) + body_ + "}\n";
+  result_.ptx = std::move(text) + body_ + "}\n";
 }
 
-void Generator::block(Place place, std::uint32_t least, std::uint32_t most) {
+void Generator::block(Place place, std::uint32_t min, std::uint32_t max) {
   std::array<std::size_t, kKinds> sizes{};
   for (std::size_t k = 0; k < kKinds; ++k) sizes[k] = live_[k].size();
-  const std::uint32_t count = dice_.between(least, most);
+  const std::uint32_t count = dice_.between(min, max);
   for (std::uint32_t i = 0; i < count; ++i) statement(place);
   for (std::size_t k = 0; k < kKinds; ++k) live_[k].resize(sizes[k]);
 }
@@ -294,17 +295,17 @@ void Generator::call() {
 
 // Where all threads of the block come: words of others through shared memory, values of others.
 void Generator::exchange() {
-  const std::string threads = std::to_string(made_.threads);
+  const std::string threads = std::to_string(result_.threads);
   switch (dice_.below(whole_warps_ ? 6 : 3)) {
     case 0:
     case 1: {
-      const std::string at = temp(Kind::R), base = temp(Kind::R), mine = temp(Kind::R);
+      const std::string at = temp(Kind::R), base = temp(Kind::R), own = temp(Kind::R);
       line("mov.u32 " + base + ", tile;");
-      line("mad.lo.u32 " + mine + ", %me, 4, " + base + ";");
+      line("mad.lo.u32 " + own + ", %me, 4, " + base + ";");
       line("bar.sync 0;");
-      line("st.shared.u32 [" + mine + "], " + held(Kind::R) + ";");
+      line("st.shared.u32 [" + own + "], " + held(Kind::R) + ";");
       line(dice_.chance(50) ? "bar.sync 0;" : "barrier.sync.aligned 0;");
-      line("add.u32 " + at + ", %me, " + std::to_string(dice_.below(made_.threads)) + ";");
+      line("add.u32 " + at + ", %me, " + std::to_string(dice_.below(result_.threads)) + ";");
       line("rem.u32 " + at + ", " + at + ", " + threads + ";");
       line("mad.lo.u32 " + at + ", " + at + ", 4, " + base + ";");
       return line("ld.shared.u32 " + pool(Kind::R) + ", [" + at + "];");
@@ -355,11 +356,11 @@ void Generator::step(const OpenLoop& loop, const std::string& by) {
 void Generator::loop(Place place) {
   --place.depth;
   OpenLoop open;
-  const unsigned most = place.trips >= 16 ? 9 : place.trips >= 6 ? 4 : 2;
+  const unsigned max = place.trips >= 16 ? 9 : place.trips >= 6 ? 4 : 2;
   const bool varies = dice_.chance(25);
-  open.plan = plan_loop(dice_, most, varies);
+  open.plan = plan_loop(dice_, max, varies);
   const LoopPlan& plan = open.plan;
-  place.trips /= most;
+  place.trips /= max;
   open.may_leave = dice_.chance(15);
   place.together &= !varies && !open.may_leave;
 
@@ -490,12 +491,12 @@ bool is_name_character(char c) {
 
 // `%r3` and `%r<8>` are renamed with their numbers kept; other words stay.
 std::string renamed(std::string_view ptx, std::span<const Renaming> renamings) {
-  std::string made;
+  std::string result;
   for (std::size_t at = 0; at < ptx.size();) {
     std::size_t end = at;
     while (end < ptx.size() && is_name_character(ptx[end])) ++end;
     if (end == at) {
-      made += ptx[at++];
+      result += ptx[at++];
       continue;
     }
     const std::string_view word = ptx.substr(at, end - at);
@@ -503,20 +504,20 @@ std::string renamed(std::string_view ptx, std::span<const Renaming> renamings) {
     const auto found =
         std::find_if(renamings.begin(), renamings.end(),
                      [&](const Renaming& renaming) { return renaming.from == stem; });
-    made += found == renamings.end() ? stem : found->to;
-    made += word.substr(stem.size());
+    result += found == renamings.end() ? stem : found->to;
+    result += word.substr(stem.size());
     at = end;
   }
-  return made;
+  return result;
 }
 
 }  // namespace
 
 RandomProgram random_program(std::uint64_t number, Flavour flavour) {
-  RandomProgram made = Generator(number, flavour).run();
-  if (number / 4 % 4 == 0) made.ptx = renamed(made.ptx, kPrefixesOfOurs);
-  if (number / 4 % 4 == 1) made.ptx = renamed(made.ptx, kOursThemselves);
-  return made;
+  RandomProgram result = Generator(number, flavour).run();
+  if (number / 4 % 4 == 0) result.ptx = renamed(result.ptx, kPrefixesOfOurs);
+  if (number / 4 % 4 == 1) result.ptx = renamed(result.ptx, kOursThemselves);
+  return result;
 }
 
 }  // namespace ptxgen::test

@@ -14,7 +14,7 @@ enum class Flavour : std::uint8_t {
   Integers,   ///< products and sums in all integer types
   Loops,      ///< loops that compare their induction variable
   Constants,  ///< instructions on constants, decided branches
-  Copies,     ///< moves, values nobody reads, values written several times
+  Copies,     ///< moves, values nothing reads, values written several times
 };
 
 /// A kernel `k(in, out, sum, p0, p1, ...)` that ends, has no race and reads nothing undefined. Each

@@ -109,7 +109,7 @@ std::size_t run_checked(const std::string& text) {
   for (const auto& passes : lists) {
     ptx::Module module = ptx::parse(text), explained = module;
     const PipelineReport report = run_passes(module, {.passes = passes}, all_passes(), true);
-    // dead_code takes a shorter way where nobody wants to read its decisions.
+    // dead_code takes a shorter way where nothing needs to read its decisions.
     run_passes(explained, {.passes = passes, .explain = true}, all_passes(), true);
     CHECK(ptx::difference(module, explained).empty());
     changed += static_cast<std::size_t>(
@@ -121,7 +121,7 @@ std::size_t run_checked(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a change that nobody was told of is found") {
+TEST_CASE("a change that no analysis was told of is found") {
   CHECK(message_of(asks_for_constants, other_number) == "a pass left outdated facts: constants");
   CHECK(message_of(asks_for_all, other_source) == "a pass left outdated facts: versions");
   CHECK(message_of(asks_for_blocks, without_end) == "a pass left outdated facts: cfg");

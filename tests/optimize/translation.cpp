@@ -59,27 +59,27 @@ std::string barrier_findings(const ptx::Module& before, const ptx::Module& after
 }
 
 std::string compare(const RandomProgram& program, const ProgramOutcome& before,
-                    const std::string& pass, Translation& made) {
+                    const std::string& pass, Translation& result) {
   const ptx::Module original = ptx::parse(program.ptx, "random.ptx");
   const std::string printed = print(original);
   ptx::Module module = original;
   const optimize::PipelineReport report = run_passes(module, options_for(pass));
   for (const optimize::PassReport& entry : report.passes) {
-    made.fired += entry.fired();
-    made.refused += entry.refused();
+    result.fired += entry.fired();
+    result.refused += entry.refused();
   }
-  made.changed = report.changed();
-  made.after = print(module);
-  made.instructions_before = made.instructions_after = before.warp_instructions;
-  if (!made.changed) return made.after == printed ? "" : "changed, but says that it was not";
-  if (made.after == printed) return "not changed, but says that it was";
-  if (made.fired == 0) return "changed without a decision that fired";
+  result.changed = report.changed();
+  result.after = print(module);
+  result.instructions_before = result.instructions_after = before.warp_instructions;
+  if (!result.changed) return result.after == printed ? "" : "changed, but says that it was not";
+  if (result.after == printed) return "not changed, but says that it was";
+  if (result.fired == 0) return "changed without a decision that fired";
   ProgramOutcome expected = before;
   if (std::string wrong = expectation(program, report, expected); !wrong.empty()) return wrong;
-  const ProgramOutcome after = run_program(program, made.after);
-  made.instructions_after = after.warp_instructions;
+  const ProgramOutcome after = run_program(program, result.after);
+  result.instructions_after = after.warp_instructions;
   if (std::string wrong = difference(program, expected, after); !wrong.empty()) return wrong;
-  if (std::string wrong = second_run(module, pass, made.after); !wrong.empty()) return wrong;
+  if (std::string wrong = second_run(module, pass, result.after); !wrong.empty()) return wrong;
   return barrier_findings(original, module);
 }
 
@@ -110,18 +110,18 @@ bool still_fails(const RandomProgram& program, const std::string& pass) {
 
 Translation translate(const RandomProgram& program, const ProgramOutcome& before,
                       const std::string& pass) {
-  Translation made;
+  Translation result;
   try {
-    made.failure = compare(program, before, pass, made);
+    result.failure = compare(program, before, pass, result);
   } catch (const std::exception& error) {
-    made.failure = error.what();
-    if (made.failure.empty()) made.failure = "an exception without a text";
+    result.failure = error.what();
+    if (result.failure.empty()) result.failure = "an exception without a text";
   }
-  if (!made.failure.empty()) {
-    made.failure = "program " + std::to_string(program.number) + ", pass " + pass + ": " +
-                   made.failure + "\n--- before\n" + program.ptx + "--- after\n" + made.after;
+  if (!result.failure.empty()) {
+    result.failure = "program " + std::to_string(program.number) + ", pass " + pass + ": " +
+                     result.failure + "\n--- before\n" + program.ptx + "--- after\n" + result.after;
   }
-  return made;
+  return result;
 }
 
 RandomProgram shrink(const RandomProgram& program, const std::string& pass, unsigned attempts) {

@@ -52,18 +52,18 @@ void validate(const Expected& expected) {
     const Flavour flavour = i % 4 == 3 ? Flavour::Mixed : expected.flavour;
     const RandomProgram program = random_program(number, flavour);
     const ProgramOutcome outcome = run_program(program, program.ptx);
-    const Translation made = translate(program, outcome, expected.pass);
-    if (!made.failure.empty()) {
+    const Translation result = translate(program, outcome, expected.pass);
+    if (!result.failure.empty()) {
       const RandomProgram small = shrink(program, expected.pass);
       const Translation again = translate(small, run_program(small, small.ptx), expected.pass);
-      FAIL((again.failure.empty() ? made.failure : again.failure));
+      FAIL((again.failure.empty() ? result.failure : again.failure));
     }
-    changed += made.changed ? 1 : 0;
-    fired += made.fired;
-    refused += made.refused;
-    before += made.instructions_before;
-    after += made.instructions_after;
-    if (made.changed) sample.assemble(program, made.after);
+    changed += result.changed ? 1 : 0;
+    fired += result.fired;
+    refused += result.refused;
+    before += result.instructions_before;
+    after += result.instructions_after;
+    if (result.changed) sample.assemble(program, result.after);
   }
   std::printf(
       "%s: %d programs, %llu changed, %llu candidates taken, %llu refused, %.1f %% fewer warp "

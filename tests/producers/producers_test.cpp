@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What is known to stand against a program: a part of what is said of it, from refused.txt. Of a
+// What is known to be wrong with a program: a part of what is said of it, from refused.txt. Of a
 // gate that is wrong about it nothing but that gate's errors is let through.
 struct Refusal {
   std::string reason;
@@ -69,8 +69,8 @@ Verdict judged(const ProducerFolder& producer, const ProducerProgram& program,
     }
     if (verdict.wrong.empty()) verdict.wrong = run_errors(producer, program, false);
     if (verdict.wrong.empty()) {
-      const std::string behind = run_errors(producer, program, true);
-      if (!behind.empty()) verdict.wrong = "after the default passes: " + behind;
+      const std::string after = run_errors(producer, program, true);
+      if (!after.empty()) verdict.wrong = "after the default passes: " + after;
     }
   } catch (const Error& error) {
     verdict.wrong += error.what();

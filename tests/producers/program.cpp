@@ -63,25 +63,25 @@ std::array<std::uint32_t, 3> three(const json& list) {
 
 ProducerArgument argument(const json& written) {
   const auto field = written.items().begin();
-  ProducerArgument made;
-  made.type = field.key();
-  if (made.type == "buffer") {
-    made.buffer = field.value().get<std::string>();
-  } else if (made.type == "structure") {
-    for (const json& inner : field.value()) made.fields.push_back(argument(inner));
+  ProducerArgument result;
+  result.type = field.key();
+  if (result.type == "buffer") {
+    result.buffer = field.value().get<std::string>();
+  } else if (result.type == "structure") {
+    for (const json& inner : field.value()) result.fields.push_back(argument(inner));
   } else {
-    made.number = field.value().get<double>();
+    result.number = field.value().get<double>();
   }
-  return made;
+  return result;
 }
 
 ProducerBuffer buffer(const json& written) {
-  ProducerBuffer made;
-  made.type = written.at("type").get<std::string>();
-  made.count = written.at("count").get<std::size_t>();
+  ProducerBuffer result;
+  result.type = written.at("type").get<std::string>();
+  result.count = written.at("count").get<std::size_t>();
   const bool random = written.contains("seed");
-  if (!random && !written.contains("value")) return made;
-  for (std::size_t i = 0; i < made.count; ++i) {
+  if (!random && !written.contains("value")) return result;
+  for (std::size_t i = 0; i < result.count; ++i) {
     double number = 0;
     if (random) {
       const std::uint64_t step = random_number(written.at("seed").get<std::uint64_t>(), i) %
@@ -91,18 +91,18 @@ ProducerBuffer buffer(const json& written) {
     } else {
       number = written.at("value").get<double>();
     }
-    const auto bytes = packed(made.type, number);
-    made.bytes.insert(made.bytes.end(), bytes.begin(), bytes.end());
+    const auto bytes = packed(result.type, number);
+    result.bytes.insert(result.bytes.end(), bytes.begin(), bytes.end());
   }
-  return made;
+  return result;
 }
 
 ProducerProgram program(const json& written) {
-  ProducerProgram made;
-  made.name = written.at("name").get<std::string>();
-  for (const auto& [name, text] : written.at("buffers").items()) made.buffers[name] = buffer(text);
+  ProducerProgram built;
+  built.name = written.at("name").get<std::string>();
+  for (const auto& [name, text] : written.at("buffers").items()) built.buffers[name] = buffer(text);
   for (const json& one : written.at("launches")) {
-    ProducerLaunch& launch = made.launches.emplace_back();
+    ProducerLaunch& launch = built.launches.emplace_back();
     launch.text = one.at("text").get<std::string>();
     launch.entry = one.at("entry").get<std::string>();
     launch.grid = three(one.at("grid"));
@@ -111,10 +111,10 @@ ProducerProgram program(const json& written) {
     for (const json& each : one.at("arguments")) launch.arguments.push_back(argument(each));
   }
   for (const auto& [name, result] : written.at("expected").items()) {
-    made.expected[name] = {result.at("tolerance").get<double>(),
-                           result.at("values").get<std::vector<double>>()};
+    built.expected[name] = {result.at("tolerance").get<double>(),
+                            result.at("values").get<std::vector<double>>()};
   }
-  return made;
+  return built;
 }
 
 }  // namespace
@@ -161,12 +161,12 @@ ProducerFolder read_producer(const std::filesystem::path& folder) {
   std::ifstream in(folder / "programs.json");
   if (!in) throw std::runtime_error(folder.string() + " holds no programs.json");
   const json all = json::parse(in);
-  ProducerFolder made;
-  made.producer = all.at("producer").get<std::string>();
-  made.version = all.at("version").get<std::string>();
-  made.folder = folder;
-  for (const json& one : all.at("programs")) made.programs.push_back(program(one));
-  return made;
+  ProducerFolder result;
+  result.producer = all.at("producer").get<std::string>();
+  result.version = all.at("version").get<std::string>();
+  result.folder = folder;
+  for (const json& one : all.at("programs")) result.programs.push_back(program(one));
+  return result;
 }
 
 }  // namespace ptxgen::test

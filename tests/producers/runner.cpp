@@ -105,13 +105,13 @@ class Run {
       }
       std::copy(bytes.begin(), bytes.end(), block.begin() + kernel->parameters[i].offset);
     }
-    emulator::Launch made;
-    made.kernel = launch.entry;
-    made.grid = dimensions(launch.grid);
-    made.block = dimensions(launch.block);
-    made.dynamic_shared_bytes = launch.shared;
-    made.parameters = block;
-    const emulator::Result result = emulator::run(loaded, made);
+    emulator::Launch built;
+    built.kernel = launch.entry;
+    built.grid = dimensions(launch.grid);
+    built.block = dimensions(launch.block);
+    built.dynamic_shared_bytes = launch.shared;
+    built.parameters = block;
+    const emulator::Result result = emulator::run(loaded, built);
     std::string found;
     for (const emulator::RunFinding& finding : result.findings) {
       if (finding.finding.severity == Severity::Error) found += emulator::to_text(finding) + "\n";

@@ -14,7 +14,7 @@ namespace ptxgen::test {
 [[nodiscard]] ptx::Module checked_module(const std::string& text, const std::string& file,
                                          std::string& wrong);
 
-/// What the gates that stand before a load find wrong with a launch's kernel, a line each.
+/// What the gates that run before a load find wrong with a launch's kernel, a line each.
 [[nodiscard]] std::string gate_errors(const ptx::Module& module, const ProducerLaunch& launch);
 
 /// What an assembler has against the printed module, or nothing.

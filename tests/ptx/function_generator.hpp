@@ -48,7 +48,7 @@ struct Surroundings {
 ptx::SymbolId add_symbol(ptx::Module& module, ptx::NameId name, ptx::SymbolKind kind,
                          std::uint32_t function, std::uint32_t index);
 
-/// Fills the body of one function whose head stands already.
+/// Fills the body of one function whose head is printed already.
 class FunctionGenerator {
  public:
   FunctionGenerator(Dice& dice, const Surroundings& around, std::uint32_t function);

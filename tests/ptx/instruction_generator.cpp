@@ -74,7 +74,7 @@ Operand random_integer(Dice& dice, unsigned width, bool is_signed) {
   if (dice.chance(10)) value = mask;
   if (dice.chance(5)) value = (mask >> 1) + 1;
   if (!is_signed) return Operand::unsigned_integer(value & mask);
-  // Sign extended from the width, so that it stands in the text with its minus sign.
+  // Sign extended from the width, so that the text has its minus sign.
   const unsigned shift = 64 - std::min(width, 64u);
   return Operand::integer(static_cast<std::int64_t>(value << shift) >> shift);
 }

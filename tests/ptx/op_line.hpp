@@ -19,13 +19,13 @@ struct OpLine {
 
 [[nodiscard]] std::span<const OpLine> op_lines();
 
-/// Everything such a line may refer to, then the lines, as one kernel. The first line stands on
+/// Everything such a line may refer to, then the lines, as one kernel. The first line is on
 /// line `first_line()` of the text, the next below it.
 [[nodiscard]] std::string module_with(std::span<const OpLine> lines, std::string_view target,
                                       ptx::Version version);
 [[nodiscard]] std::uint32_t first_line();
 
-/// The statement that stands on a line of the text.
+/// The statement that is on a line of the text.
 [[nodiscard]] const ptx::Instruction* statement_on(const ptx::Function& function,
                                                    std::uint32_t line);
 

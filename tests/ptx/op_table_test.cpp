@@ -33,7 +33,7 @@ bool contains(const Instruction& instruction, Modifier word) {
   return false;
 }
 
-bool meets(const Instruction& instruction, const Need& need) {
+bool satisfies(const Instruction& instruction, const Need& need) {
   for (const Modifier word : condition(need)) {
     if (!contains(instruction, word)) return false;
   }
@@ -54,7 +54,7 @@ TEST_CASE("every row of the op table has a line, and every need one that meets i
     for (const Need& need : needs(row)) {
       if (need.condition_count == 0 || need.requirement.never()) continue;
       bool met = false;
-      for (const Instruction& example : examples[row.op]) met = met || meets(example, need);
+      for (const Instruction& example : examples[row.op]) met = met || satisfies(example, need);
       std::string words;
       for (const Modifier word : condition(need)) words += "." + std::string(name(word));
       if (!met) missing.insert(std::string(row.id) + " with " + words);

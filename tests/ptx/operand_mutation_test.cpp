@@ -126,21 +126,21 @@ class Mutator {
   }
 
   void counts(const OpInfo& row) {
-    std::size_t least = 0;
-    std::size_t most = 0;
+    std::size_t min = 0;
+    std::size_t max = 0;
     for (const OperandSpec& spec : row.operand_specs()) {
       const bool tied = spec.with != Field::Literal;
       if (tied && !statement_.has(spec.with)) continue;
-      ++most;
-      if (tied || !spec.optional) ++least;
+      ++max;
+      if (tied || !spec.optional) ++min;
     }
     std::vector<Operand> operands = operands_;
-    if (least > 0) {
-      operands.resize(least - 1);
+    if (min > 0) {
+      operands.resize(min - 1);
       expect_refused("an operand too few", operands);
     }
     operands = operands_;
-    while (operands.size() <= most) operands.push_back(spare_[Type::b32]);
+    while (operands.size() <= max) operands.push_back(spare_[Type::b32]);
     expect_refused("an operand too many", operands);
   }
 

@@ -134,8 +134,8 @@ TEST_CASE("a real module may be cut off anywhere") {
   for (const auto* file : {"foreign/odd_syntax.ptx", "stored/calls.sm_80.ptx"}) {
     const std::string text = content(std::filesystem::path(PTXGEN_CORPUS) / file);
     REQUIRE(text.size() > 1000);
-    const std::size_t most = full() ? text.size() : std::min<std::size_t>(text.size(), 8000);
-    for (std::size_t size = 0; size < most; ++size) {
+    const std::size_t max = full() ? text.size() : std::min<std::size_t>(text.size(), 8000);
+    for (std::size_t size = 0; size < max; ++size) {
       if (!takes(size, 1, 5)) continue;
       try {
         (void)ptx::parse(std::string_view(text).substr(0, size));

@@ -52,7 +52,7 @@ TEST_CASE("raw statements equal the same statements read with the module") {
   CHECK(ptx::difference(module, kernel_of(std::string(kFirst) + std::string(kRest))) == "");
 }
 
-TEST_CASE("raw statements stand in the block that is open") {
+TEST_CASE("raw statements are in the block that is open") {
   ptx::Module module = kernel_of("mov.u32 %r1, 1; { .reg .b32 inner; mov.u32 inner, 1; }");
   ptx::Function& f = module.functions[kKernel];
   f.body.pop_back();  // as the builder has it while it is inside

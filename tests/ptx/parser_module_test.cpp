@@ -156,7 +156,7 @@ TEST_CASE("line ends, marks and ends of text of all kinds are read") {
 }
 
 TEST_CASE("white space between words makes no difference") {
-  rc::prop("blanks, newlines and comments may stand between any two words", [] {
+  rc::prop("blanks, newlines and comments may be between any two words", [] {
     const std::vector<std::string> words = {
         ".version", "8.0",  ".target", "sm_90", ",",   "debug",  ".visible", ".global", ".align",
         "8",        ".b8",  "v",       "[",     "4",   "]",      "=",        "{",       "1",

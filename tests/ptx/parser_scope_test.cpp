@@ -96,7 +96,7 @@ TEST_CASE("a register that leaves its scope is gone") {
 }
 
 TEST_CASE("a declaration after a use of the same name is refused") {
-  // In the module a block's registers stand at its begin, where they would claim the use.
+  // In the module a block's registers are at its begin, where they would claim the use.
   CHECK(body_error("{ mov.u32 %r1, 1;\n.reg .b32 %r<4>; }") ==
         "8:11: expected the declaration of '%r' before the name is used in its block");
   CHECK(body_error("mov.u32 x, 1;\n.reg .b32 x;") ==

@@ -165,7 +165,7 @@ TEST_CASE("registers for addresses of elements have names that no text has") {
   CHECK(lost(built).empty());
 }
 
-TEST_CASE("an index in a register stands only where ptxas 13.0 takes it") {
+TEST_CASE("an index in a register is allowed only where ptxas 13.0 accepts it") {
   constexpr std::string_view kWhere =
       "; an element that a register chooses can be an address (ld, st) or the source of mov and "
       "cvta";
@@ -178,7 +178,7 @@ TEST_CASE("an index in a register stands only where ptxas 13.0 takes it") {
   CHECK(body_error("ld.global.u32 %r1, g[%r99];") ==
         "7:22: expected an integer or a declared register as index, found '%r99'");
   CHECK(body_error("ld.global.u32 %r1, g[%r1-1];") ==
-        "7:25: expected ']' behind the index, found '-'");
+        "7:25: expected ']' after the index, found '-'");
   CHECK(body_error("ld.global.u32 %r1, g[1+%r1];") ==
         "7:24: expected a constant after '+', found '%r1'");
   CHECK(body_error("ld.global.u32 %r1, [g[%r1]];").starts_with("7:21: expected an address"));
@@ -337,7 +337,7 @@ TEST_CASE("operands that the IR cannot hold make the instruction unknown, and le
   CHECK(kernel(module).operands.empty());
 }
 
-TEST_CASE("words of an opcode may stand apart, and in another order") {
+TEST_CASE("modifiers may be separated by blanks, and in another order") {
   CHECK(printed("add .u32 %r1, %r2, %r3;") == "add.u32 %r1, %r2, %r3;");
   CHECK(printed("mul.lo /* half */ .u32 %r1, %r2, %r3;") == "mul.lo.u32 %r1, %r2, %r3;");
   CHECK(printed("ld.u32.global %r1, [%rd1];") == "ld.global.u32 %r1, [%rd1];");

@@ -79,18 +79,18 @@ class Scrambler {
     const std::vector<Token> tokens = tokens_of(line);
     const bool numbers_free =
         !tokens[0].text.starts_with('.') || line.find('=') != std::string_view::npos;
-    bool behind_equals = tokens[0].text != ".";
+    bool after_equals = tokens[0].text != ".";
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const std::string& text = tokens[i].text;
-      if (text == "=") behind_equals = true;
-      const bool behind_dot = i > 0 && tokens[i - 1].text == ".";
-      // Dotted words stay together, and so do a register or symbol and its component.
+      if (text == "=") after_equals = true;
+      const bool after_dot = i > 0 && tokens[i - 1].text == ".";
+      // Modifiers stay together, and so do a register or symbol and its component.
       if (tokens[i].space_before) {
         gap(true);
-      } else if (i > 0 && !behind_dot && text != "." && can_part(tokens[i - 1].text, text)) {
+      } else if (i > 0 && !after_dot && text != "." && can_part(tokens[i - 1].text, text)) {
         gap(false);
       }
-      if (numbers_free && behind_equals && !behind_dot) {
+      if (numbers_free && after_equals && !after_dot) {
         out_ += number(text);
       } else {
         out_ += text;

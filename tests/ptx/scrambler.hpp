@@ -7,7 +7,7 @@
 
 namespace ptxgen::test {
 
-/// The same module written by somebody else: comments, white space and line ends anywhere between
+/// The same module written by another one: comments, white space and line ends anywhere between
 /// words, several statements on a line, integers in other bases, several registers after one
 /// `.reg`, hexadecimal floats in other cases. Knows PTX only as a sequence of words, so that it
 /// shares no mistake with printer or parser. Takes what the printer prints.

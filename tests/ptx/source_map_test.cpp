@@ -108,14 +108,14 @@ namespace {
 
 Finding at(std::string rule, std::uint32_t line, std::uint32_t source = 0,
            std::string subject = {}) {
-  Finding made;
-  made.rule = std::move(rule);
-  made.line = line;
-  made.file = "k.ptx";
-  if (source != 0) made.source_file = "k.cu";
-  made.source_line = source;
-  made.subject = std::move(subject);
-  return made;
+  Finding result;
+  result.rule = std::move(rule);
+  result.line = line;
+  result.file = "k.ptx";
+  if (source != 0) result.source_file = "k.cu";
+  result.source_line = source;
+  result.subject = std::move(subject);
+  return result;
 }
 
 std::vector<std::vector<std::size_t>> members(const std::vector<FindingGroup>& groups) {

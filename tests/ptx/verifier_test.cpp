@@ -18,7 +18,7 @@ struct Case {
   std::string expected;    ///< to_text of the only finding
 };
 
-// The statements stand on line 12 of the text and further down.
+// The statements are on line 12 of the text and further down.
 std::string kernel(const std::string& statements) {
   return ".version 7.8\n.target sm_80\n.address_size 64\n"
          ".global .align 16 .b8 g[64];\n.shared .align 16 .b8 s[64];\n"
@@ -134,7 +134,7 @@ TEST_CASE("bad-operand says what belongs there") {
                   kOperandCure));
 }
 
-TEST_CASE("a list of one stands where ptxas 13.0 takes it") {
+TEST_CASE("a list of one is allowed where ptxas 13.0 accepts it") {
   CHECK(findings_of(kernel("ld.global.b32 {%r1}, [%rd1];\nst.shared.v2.b32 [%r1], {%tid.x, %r2};\n"
                            "ld.global.f32 {%u1}, [%rd1];\nst.global.b32 [%rd1], {%tid.x};\n"
                            "mov.b32 {%r1}, %r2;\nld.global.v2.f32 {%u1, %u2}, [%rd1];\n"

@@ -180,13 +180,13 @@ TEST_CASE("rejected PTX of other kinds", "[assembler]") {
       CHECK(error.message.find("assemble for the module's own .target or a later one") !=
             std::string::npos);
     }
-    SECTION(std::string(to_string(tool)) + ": a function that nobody defines") {
+    SECTION(std::string(to_string(tool)) + ": a function that nothing defines") {
       std::string ptx = two_kernels();
-      ptx.insert(ptx.find(".const"), ".extern .func nobody;\n");
-      ptx.insert(ptx.find("bar.sync"), "call nobody;\n  ");
+      ptx.insert(ptx.find(".const"), ".extern .func absent_function;\n");
+      ptx.insert(ptx.find("bar.sync"), "call absent_function;\n  ");
       const Error error = error_of(assembler, ptx, options);
       CHECK(error.code == "rejected");
-      CHECK(error.message.find("nobody") != std::string::npos);
+      CHECK(error.message.find("absent_function") != std::string::npos);
       // Once nvJitLink 13.0 has met an unknown .version, it calls this one a success ever after.
       (void)error_of(assembler, two_kernels("sm_75", "99.0"), options);
       CHECK(error_of(assembler, ptx, options).code == "rejected");
@@ -466,7 +466,7 @@ TEST_CASE("a tool that fails leaves the choice to the other", "[assembler]") {
   settings.ptxas_path = folder.path();
   const Assembler assembler(settings);
   if (!assembler.tools().front().found) return skip_part("nvJitLink is not here");
-  const Assembly made = assembler.assemble(two_kernels(), options);
-  CHECK(made.tool == AssemblerTool::NvJitLink);
-  CHECK(made.compared.size() == 1);
+  const Assembly result = assembler.assemble(two_kernels(), options);
+  CHECK(result.tool == AssemblerTool::NvJitLink);
+  CHECK(result.compared.size() == 1);
 }

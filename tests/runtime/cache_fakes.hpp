@@ -47,8 +47,8 @@ class FakeDevice : public CacheBackend {
   struct Loaded : LoadedPayload {
     Loaded(FakeDevice& of, std::string what) : device(of), content(std::move(what)) {
       const int now = ++device.live;
-      int most = device.max_live;
-      while (most < now && !device.max_live.compare_exchange_weak(most, now)) continue;
+      int max = device.max_live;
+      while (max < now && !device.max_live.compare_exchange_weak(max, now)) continue;
     }
     ~Loaded() override { --device.live; }
     FakeDevice& device;

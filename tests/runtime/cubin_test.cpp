@@ -68,13 +68,13 @@ TEST_CASE("cut or damaged cubins are refused, never read past their end", "[cubi
   CHECK_THROWS_AS(text_sections({}), Error);
   const std::vector<std::byte> text(4096, std::byte{'x'});
   CHECK_THROWS_AS(text_sections(text), Error);
-  const std::vector<std::byte> whole = cubin_of(two_kernels());
-  if (whole.empty()) return;
+  const std::vector<std::byte> full = cubin_of(two_kernels());
+  if (full.empty()) return;
   int refused = 0;
-  for (std::size_t size = 0; size < whole.size(); size += 7) {
+  for (std::size_t size = 0; size < full.size(); size += 7) {
     // A copy of exactly that size, so that a sanitizer sees the first byte past it.
-    const std::vector<std::byte> cut(whole.begin(),
-                                     whole.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::vector<std::byte> cut(full.begin(),
+                                     full.begin() + static_cast<std::ptrdiff_t>(size));
     try {
       (void)text_sections(cut);
     } catch (const Error& error) {
@@ -84,10 +84,10 @@ TEST_CASE("cut or damaged cubins are refused, never read past their end", "[cubi
   }
   CHECK(refused > 0);
   std::mt19937 random(static_cast<unsigned>(seed()));
-  std::uniform_int_distribution<std::size_t> place(0, whole.size() - 1);
+  std::uniform_int_distribution<std::size_t> place(0, full.size() - 1);
   std::uniform_int_distribution<int> value(0, 255);
   for (int i = 0; i < count(2000, 50000); ++i) {
-    std::vector<std::byte> damaged = whole;
+    std::vector<std::byte> damaged = full;
     for (int n = 0; n < 8; ++n) damaged[place(random)] = static_cast<std::byte>(value(random));
     try {
       (void)text_sections(damaged);

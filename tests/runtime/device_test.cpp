@@ -86,7 +86,7 @@ TEST_CASE("a part that is in no row is planned for by its own figures") {
   info.limits.bandwidth_gb_per_s = 2400;
   CHECK(gpu_of(info).name == "sm_90");
   CHECK(gpu_of(info).bandwidth_gb_per_s == 2400);
-  info.limits.bandwidth_gb_per_s = 4917;  // what an H200's clock and width come to
+  info.limits.bandwidth_gb_per_s = 4917;  // the product of an H200's clock and width
   CHECK(gpu_of(info).name == "h200");
   CHECK(gpu_of(info).bandwidth_gb_per_s == 4800);
 }
@@ -279,7 +279,7 @@ TEST_CASE("nothing is unloaded or freed while a capture runs") {
   CHECK(driver.graphs == 0);
 }
 
-TEST_CASE("a capture that nobody ends goes with its stream") {
+TEST_CASE("a capture that nothing ends goes with its stream") {
   ScriptedDriver driver;
   const Context context(Device::open(driver.table, 0));
   {

@@ -40,20 +40,20 @@ std::string small_entry() {
 
 TEST_CASE("An entry cut at any byte is dropped with one warning") {
   const TemporaryDirectory folder;
-  const std::string whole = small_entry();
-  REQUIRE(whole.size() == 48 + 1 + 7 + 9 + 16);
-  for (std::size_t size = 0; size < whole.size(); ++size) {
+  const std::string full = small_entry();
+  REQUIRE(full.size() == 48 + 1 + 7 + 9 + 16);
+  for (std::size_t size = 0; size < full.size(); ++size) {
     INFO("size " << size);
-    check_damaged(folder.path(), whole.substr(0, size));
+    check_damaged(folder.path(), full.substr(0, size));
   }
 }
 
 TEST_CASE("An entry with any bit flipped is dropped with one warning") {
   const TemporaryDirectory folder;
-  const std::string whole = small_entry();
-  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+  const std::string full = small_entry();
+  for (std::size_t bit = 0; bit < 8 * full.size(); ++bit) {
     INFO("bit " << bit);
-    std::string damaged = whole;
+    std::string damaged = full;
     damaged[bit / 8] =
         static_cast<char>(static_cast<unsigned char>(damaged[bit / 8]) ^ (1U << (bit % 8)));
     check_damaged(folder.path(), damaged);
@@ -62,20 +62,20 @@ TEST_CASE("An entry with any bit flipped is dropped with one warning") {
 
 TEST_CASE("An entry with bytes appended, zeroed or put together from two is dropped") {
   const TemporaryDirectory folder;
-  const std::string whole = small_entry();
-  check_damaged(folder.path(), whole + "x");
-  check_damaged(folder.path(), whole + whole);
-  check_damaged(folder.path(), std::string(whole.size(), '\0'));
+  const std::string full = small_entry();
+  check_damaged(folder.path(), full + "x");
+  check_damaged(folder.path(), full + full);
+  check_damaged(folder.path(), std::string(full.size(), '\0'));
   std::string other = ptxgen::test::text_of(
       encode_entry(bytes_of("k"), bytes_of("about k"), bytes_of("THE IMAGE")));
-  check_damaged(folder.path(), whole.substr(0, 50) + other.substr(50));
+  check_damaged(folder.path(), full.substr(0, 50) + other.substr(50));
 }
 
 TEST_CASE("Sizes that overflow when added are refused, and nothing of that size is allocated") {
-  const std::string whole = small_entry();
+  const std::string full = small_entry();
   for (const std::size_t field : {16U, 24U, 32U}) {
     for (const unsigned high : {0x7fU, 0x80U, 0xffU}) {
-      std::string file = whole;
+      std::string file = full;
       file[field + 7] = static_cast<char>(high);
       const EntryContent content = decode_entry(bytes_of(file), bytes_of("k"));
       CHECK(content.state == EntryState::Bad);

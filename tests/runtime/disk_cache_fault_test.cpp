@@ -116,7 +116,7 @@ TEST_CASE("A folder that cannot be written is told once and not tried for each k
             "set PTXGEN_CACHE_DIR to another folder");
 }
 
-TEST_CASE("A full disk is told once, leaves no file behind, and is used again when there is room") {
+TEST_CASE("A full disk is told once, leaves no file, and is used again when there is space") {
   const TemporaryDirectory folder;
   const WatchedCache cache(in_folder(folder.path()));
   cache.files->max_at_once = 20;  // a part of the entry still fits
@@ -171,7 +171,7 @@ TEST_CASE("Real modes: a folder without permission to write or to read") {
   REQUIRE(::chmod(entry.c_str(), 0644) == 0);
   const auto as_stranger = [&](auto&& work) {
     return in_child([&] {
-      // Root may write anywhere; nobody may not.
+      // Root may write anywhere; an unprivileged user may not.
       if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 100;
       return work();
     });

@@ -68,7 +68,7 @@ TEST_CASE("What was stored is found, by this process and the next") {
   CHECK(seen.failures == 0);
   struct stat status = {};
   REQUIRE(::stat(place.c_str(), &status) == 0);
-  CHECK((status.st_mode & 077) == 0);  // nobody else puts kernels there
+  CHECK((status.st_mode & 077) == 0);  // no other user puts kernels there
 }
 
 TEST_CASE("Nothing is read back after a store, and no folder is looked through for a load") {
@@ -168,7 +168,7 @@ TEST_CASE("Read-only, off and homeless caches change nothing on the disk") {
   CHECK(homeless.warnings->empty());
 }
 
-TEST_CASE("A lower folder is read behind the first and never changed") {
+TEST_CASE("A lower folder is read after the first and never changed") {
   const TemporaryDirectory lower;
   const TemporaryDirectory upper;
   REQUIRE(WatchedCache(in_folder(lower.path())).store("k", "from below"));
@@ -264,7 +264,7 @@ TEST_CASE("A clock that goes backwards or jumps ahead costs nothing but order") 
   std::ofstream(temporary) << "a writer at work";
   const WatchedCache cache(in_folder(folder.path()));
   REQUIRE(cache.store("k", "image"));
-  cache.files->now_offset_s = -year_s;  // every file lies in the future now
+  cache.files->now_offset_s = -year_s;  // every file is in the future now
   CHECK(cache.load("k") == "image");
   CHECK(cache.store("l", "image"));
   WatchedCache later(in_folder(folder.path()));

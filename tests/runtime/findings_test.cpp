@@ -254,7 +254,7 @@ TEST_CASE("the trace of a device is written with it, though a lost context keeps
 TEST_CASE("an error carries the log of its own call only") {
   CaughtLog log;
   const Gpu gpu;
-  // Somebody else's refused call, in this thread and in another one.
+  // Another caller's refused call, in this thread and in another one.
   const auto refused = [&] {
     driver::CUdeviceptr address = 0;
     CHECK(gpu.device.table().mem_alloc(&address, 0) != driver::CUDA_SUCCESS);
@@ -277,7 +277,7 @@ TEST_CASE("an error carries the log of its own call only") {
 
 TEST_CASE("through the stand-in library findings are logged at once, and faults keep their own") {
   CaughtLog log;
-  // A device behind a driver that is not the library's own, as the stand-in is.
+  // A device of a driver that is not the library's own, as the stand-in is.
   const driver::Table table = driver::emulated::table();
   const Device device = Device::open(table, 0, DeviceKind::Cuda, Settings{});
   {
@@ -377,12 +377,12 @@ TEST_CASE("a sink gets each finding before the wait returns, and is released onc
 
 TEST_CASE("two devices on one GPU have the findings of their own kernels") {
   CaughtLog log;
-  const Gpu mine;
+  const Gpu custom;
   const Gpu other;
-  mine.launcher.launch(reads_kernel(), kWarp, mine.stream, mine.out);
-  mine.stream.synchronize();
+  custom.launcher.launch(reads_kernel(), kWarp, custom.stream, custom.out);
+  custom.stream.synchronize();
   other.stream.synchronize();
-  CHECK(mine.device.findings().size() == 1);
+  CHECK(custom.device.findings().size() == 1);
   CHECK(other.device.findings().empty());
 }
 

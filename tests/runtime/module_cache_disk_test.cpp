@@ -45,19 +45,19 @@ using Names = std::vector<std::string>;
 TEST_CASE("A second process loads what the first assembled, and each says what served it") {
   const TemporaryDirectory folder;
   const FakeCache first(on_disk(folder.path()));
-  const CachedModule made = first.get(1);
-  CHECK(made.record().layer == CacheLayer::Compiled);
-  CHECK(made.record().generator == "fake-assembler 1.0");
-  CHECK(stage_names(made.record()) == Names{"build", "disk", "assemble", "load"});
-  CHECK(made.record().image_bytes == std::string("code of kernel 1").size());
-  CHECK(made.record().ptx_hash.size() == 32);
+  const CachedModule result = first.get(1);
+  CHECK(result.record().layer == CacheLayer::Compiled);
+  CHECK(result.record().generator == "fake-assembler 1.0");
+  CHECK(stage_names(result.record()) == Names{"build", "disk", "assemble", "load"});
+  CHECK(result.record().image_bytes == std::string("code of kernel 1").size());
+  CHECK(result.record().ptx_hash.size() == 32);
 
   const FakeCache second(on_disk(folder.path()));
   const CachedModule found = second.get(1);
   CHECK(content(found) == "code of kernel 1");
   CHECK(found.record().layer == CacheLayer::Disk);
   CHECK(stage_names(found.record()) == Names{"build", "disk", "load"});
-  CHECK(found.record().ptx_hash == made.record().ptx_hash);
+  CHECK(found.record().ptx_hash == result.record().ptx_hash);
   CHECK(second.device->assembles == 0);
   const CacheStatistics seen = second->statistics();
   CHECK(seen.disk_hits == 1);
@@ -251,7 +251,7 @@ TEST_CASE("An empty log of the driver is a hint at its own cache") {
   CHECK(cache->statistics().compiles == 1);
 }
 
-TEST_CASE("Cold loads compile each time and leave nothing behind") {
+TEST_CASE("Cold loads compile each time and leave no files") {
   const TemporaryDirectory folder;
   const FakeCache cache(on_disk(folder.path()));
   (void)cache.get(1);

@@ -248,7 +248,7 @@ TEST_CASE("a name that a module does not have") {
         "found, looking for the variable 'table'");
 }
 
-TEST_CASE("a file that somebody else has put in the dump's place is not touched") {
+TEST_CASE("a file that another program has put in the dump's place is not touched") {
   RefusingDriver f;
   f.driver.jit_result = driver::CUDA_ERROR_INVALID_PTX;
   const std::string path = dumped(f.load_error(kernel_text()));

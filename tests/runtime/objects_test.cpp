@@ -20,7 +20,7 @@ namespace {
 using namespace ptxgen;
 using namespace ptxgen::test;
 
-/// The emulated driver behind a table that watches what lives.
+/// The emulated driver through a table that watches what lives.
 struct Fixture {
   FaultTable watched{driver::emulated::table()};
   Device device = Device::open(watched.table(), 0, DeviceKind::Emulator);
@@ -59,7 +59,7 @@ struct Sum {
 
 }  // namespace
 
-TEST_CASE("buffers: what goes in comes out, copies check sizes") {
+TEST_CASE("buffers: data written is data read, copies check sizes") {
   Fixture f;
   {
     const Context context(f.device);

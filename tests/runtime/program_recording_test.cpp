@@ -101,8 +101,8 @@ TEST_CASE("an inverted bit of memory is found at its launch") {
 TEST_CASE("a changed byte of an input or of a kernel is found, in the file by its hash") {
   const Recording recording = two_launches();
   Recording input = recording;
-  const auto changed = [](Recording& made, const std::string& hash) -> std::vector<std::byte>& {
-    return std::ranges::find(made.contents, hash, &StepContents::value_type::first)->second;
+  const auto changed = [](Recording& result, const std::string& hash) -> std::vector<std::byte>& {
+    return std::ranges::find(result.contents, hash, &StepContents::value_type::first)->second;
   };
   for (const Step& step : recording.steps) {
     if (const auto* write = std::get_if<WriteStep>(&step)) {

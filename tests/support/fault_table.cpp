@@ -30,8 +30,8 @@ enum Row : std::size_t {
 #include "ptxgen/driver/functions.def"
 };
 
-constexpr ObjectEffect made(Object object) { return {object, +1}; }
-constexpr ObjectEffect freed(Object object) { return {object, -1}; }
+constexpr ObjectEffect creates(Object object) { return {object, +1}; }
+constexpr ObjectEffect frees(Object object) { return {object, -1}; }
 constexpr ObjectEffect no_effect{};
 
 template <class Call>

@@ -88,12 +88,12 @@ TEST_CASE("names of levels go both ways and nothing else is a level", "[log]") {
 TEST_CASE("a text that costs something is made only where its level is on", "[log]") {
   Receiver receiver;
   const Log log(LogLevel::Info, receiver.sink());
-  int made = 0;
-  const auto make = [&made] { return "made " + std::to_string(++made); };
+  int result = 0;
+  const auto make = [&result] { return "made " + std::to_string(++result); };
   log.debug(make);
-  CHECK(made == 0);
+  CHECK(result == 0);
   log.info(make);
-  CHECK(made == 1);
+  CHECK(result == 1);
   log_line(log, LogLevel::Debug, "{}", "nothing");
   log_line(log, LogLevel::Warn, "{} of {:.1f} us", 3, 2.25);
   CHECK(receiver.text() == "info:made 1|warn:3 of 2.2 us|");
@@ -144,7 +144,7 @@ TEST_CASE("what a receiver throws stays there", "[log]") {
   sink.user = &calls;
   sink.write = [](void* user, LogLevel, std::string_view) {
     ++*static_cast<int*>(user);
-    throw std::runtime_error("no room on the disk");
+    throw std::runtime_error("no space on the disk");
   };
   const Log log(LogLevel::Info, sink);
   log.info("x");
@@ -227,16 +227,16 @@ TEST_CASE("messages collected under a lock are delivered after it", "[log]") {
     self.text += std::string(to_string(level)) + ":" + std::string(message) + "|";
   };
   const Log log(LogLevel::Info, sink);
-  int made = 0;
+  int result = 0;
   {
     PendingLog pending(log);
     const std::lock_guard lock(mutex);
-    pending.add(LogLevel::Warn, [&made] { return "number " + std::to_string(++made); });
-    pending.add(LogLevel::Debug, [&made] { return "number " + std::to_string(++made); });
+    pending.add(LogLevel::Warn, [&result] { return "number " + std::to_string(++result); });
+    pending.add(LogLevel::Debug, [&result] { return "number " + std::to_string(++result); });
     pending.add(LogLevel::Info, "plain");
     CHECK(probe.text.empty());
   }
-  CHECK(made == 1);
+  CHECK(result == 1);
   CHECK(probe.text == "warn:number 1|info:plain|");
   CHECK(probe.free == 2);
 }
@@ -255,9 +255,9 @@ TEST_CASE("handles of one log are used, copied and dropped by many threads", "[l
     const Log log(LogLevel::Info, sink);
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([mine = log, i] {
+      threads.emplace_back([own = log, i] {
         for (int n = 0; n < kMessages; ++n) {
-          const Log copy = mine;
+          const Log copy = own;
           copy.info("message");
           if (n % 50 == i) set_default_log(copy);
           default_log(LogLevel::Off).debug("not delivered");

@@ -3,7 +3,7 @@
 """usage: private_spdlog.py LIBRARY
 
 A host application may be linked with spdlog of another version. Were both to define the functions of
-namespace spdlog, the linker would take either; so the library's own lies in a namespace of its own."""
+namespace spdlog, the linker would take either; so the library's own is in a namespace of its own."""
 import re
 import shutil
 import subprocess

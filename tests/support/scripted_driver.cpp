@@ -58,9 +58,9 @@ int function_attribute(CUfunction_attribute which) {
 }
 
 void write_log(void* buffer, void** size, const std::string& text) {
-  const std::size_t room = reinterpret_cast<std::uintptr_t>(*size);
-  if (buffer == nullptr || room == 0) return;
-  const std::size_t length = std::min(text.size(), room - 1);
+  const std::size_t space = reinterpret_cast<std::uintptr_t>(*size);
+  if (buffer == nullptr || space == 0) return;
+  const std::size_t length = std::min(text.size(), space - 1);
   std::memcpy(buffer, text.data(), length);
   static_cast<char*>(buffer)[length] = '\0';
   *size = reinterpret_cast<void*>(length);

@@ -56,7 +56,7 @@ std::map<std::uint64_t, std::vector<Interval>> by_thread(const Json& trace) {
   return threads;
 }
 
-/// Any two spans of a thread are disjoint, or one lies in the other.
+/// Any two spans of a thread are disjoint, or one is in the other.
 bool nested(const std::vector<Interval>& spans) {
   for (const Interval& a : spans) {
     for (const Interval& b : spans) {
@@ -190,13 +190,13 @@ TEST_CASE("threads record at once, each nested for itself", "[trace]") {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&trace, i] {
-      const Trace mine = trace;
+      const Trace own = trace;
       for (int n = 0; n < kRounds; ++n) {
-        Span outer(mine, "outer");
+        Span outer(own, "outer");
         outer.argument("thread", static_cast<std::uint64_t>(i));
-        const Span middle(mine, "middle");
-        const Span inner(mine, "inner");
-        if (n % 10 == 0) (void)mine.json();
+        const Span middle(own, "middle");
+        const Span inner(own, "inner");
+        if (n % 10 == 0) (void)own.json();
       }
     });
   }
@@ -371,7 +371,7 @@ TEST_CASE("the file is written when the last handle goes", "[trace]") {
   CHECK(json.at("traceEvents").size() == 2);
   CHECK(json.at("traceEvents")[1].at("name") == "two");
   CHECK(Json::parse(read_file(path + ".2")).at("traceEvents")[0].at("name") == "three");
-  // Nobody writes it any more, so it is free again.
+  // Nothing writes it any more, so it is free again.
   CHECK(open_trace(settings, Log()).file() == path);
 }
 

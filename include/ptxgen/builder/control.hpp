@@ -300,7 +300,7 @@ class Control : public Memory {
   ptx::Operand lower(const Operand& operand);
   void check_element(const Operand& operand, ptx::Type wanted, bool relaxed, std::size_t place);
   void check_space(const ptx::Instruction& statement, const ptx::OperandSpec& spec,
-                   ptx::Modifier given, std::size_t place, Site site);
+                   ptx::Modifier modifier, std::size_t place, Site site);
 
   // Text of raw(). Names of the operands, and the pointers among them.
   struct RawOperands;

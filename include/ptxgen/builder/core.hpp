@@ -109,11 +109,11 @@ class Core {
   void redirect_result(RegisterClass register_class, ptx::Register to);
   /// A predicate that is not negated (`not` where it is), for instructions that cannot negate.
   [[nodiscard]] Argument plain(const Argument& predicate);
-  /// A value whose register nobody writes later: a Var is copied, a literal stays.
+  /// A value whose register nothing writes later: a Var is copied, a literal stays.
   [[nodiscard]] Argument stable(const Argument& argument, RegisterClass register_class,
                                 ptx::Type move_type);
 
-  /// Appends one statement; vectors among the operands lie in the pool already.
+  /// Appends one statement; vectors among the operands are in the pool already.
   void append(const Form& form, std::span<const ptx::Operand> operands, SourceLocation site,
               bool exact_row = false);
   void append_plain(ptx::Instruction statement, std::span<const ptx::Operand> operands,

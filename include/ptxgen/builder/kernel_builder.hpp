@@ -66,7 +66,7 @@ struct ForLoop : LoopRange {
   ptx::LabelId top, exit, remainder;
   std::uint32_t scope = 0, body_scope = 0;
   std::int16_t split_hint = ptx::kNoSplitHint;
-  bool constant = false, started = false, wants_index = true;
+  bool constant = false, started = false, needs_index = true;
 };
 
 }  // namespace detail
@@ -459,7 +459,7 @@ class KernelBuilder : public detail::Control {
                                       .site = site});
     loop.split_hint = split.threshold;
     if constexpr (requires { body(); }) {
-      loop.wants_index = false;
+      loop.needs_index = false;
       while (for_next(loop)) body();
     } else {
       while (for_next(loop)) body(Value<T>(this, loop.index));

@@ -80,8 +80,8 @@ template <class Shape, class A, class B, class C>
 }  // namespace detail
 
 /// A lane's part of a matrix of an `mma`: 32-bit registers, which hold the elements that the PTX
-/// manual's figures of m16n8k4 to m16n8k32 give the lane. 16-bit elements lie two in a register,
-/// bytes four, the one with the lower column (of b: row) in the low bits.
+/// manual's figures of m16n8k4 to m16n8k32 give the lane. A register holds two 16-bit elements or
+/// four bytes, the one with the lower column (of b: row) in the low bits.
 template <MatrixRole kRole_, class Shape_, class T>
 class Fragment {
  public:
@@ -480,7 +480,7 @@ FragmentD<Shape, To> narrow(KernelBuilder& k, const FragmentD<Shape, f32>& d,
 namespace detail {
 
 /// Calls `access(i, pointer)` for each register i of the fragment: `pointer` is where its elements
-/// lie, neighbours along a row of the matrix (of b: along a column).
+/// are, neighbours along a row of the matrix (of b: along a column).
 template <class F, class T, class S, class Stride, class Access>
 void each_register(KernelBuilder& k, const Ptr<T, S>& matrix, const Stride& stride,
                    const Access& access, SourceLocation site) {

@@ -13,7 +13,7 @@
 /// A driver whose GPUs are emulated. It behaves as libcuda does: contexts are current per thread,
 /// work is queued in streams and done by a thread of the context, a fault surfaces at the next
 /// synchronising call and poisons the context. Like libcuda it keeps its state for the process;
-/// this is the one room of the library that does.
+/// no other module of the library does.
 namespace ptxgen::inline v0::driver::emulated {
 
 /// The emulated driver's functions; all of functions.def, none null. Callable from any thread.

@@ -90,7 +90,7 @@ struct Operand {
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
   bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than
                                  ///< `[%r1]` under `.target ..., debug`
-  bool in_braces : 1 = false;    ///< a list of one, `{%r1}`, where a plain operand may stand too
+  bool in_braces : 1 = false;    ///< a list of one, `{%r1}`, where a plain operand is allowed too
   std::uint32_t id = 0;
   std::uint32_t index = 0;
   std::uint32_t reserved = 0;
@@ -175,7 +175,7 @@ struct Guard {
 enum class StatementKind : std::uint8_t {
   Instruction,
   Unknown,        ///< an instruction outside the op table, `text` as it was written
-  Label,          ///< operand 0 the label, which stands here
+  Label,          ///< operand 0 the label defined here
   ScopeBegin,     ///< `{`; `scope` the scope that begins
   ScopeEnd,       ///< `}`
   Variable,       ///< `variable` of the function is declared here
@@ -291,7 +291,7 @@ struct Prototype {
 };
 
 enum class DirectiveKind : std::uint8_t {
-#define PTXGEN_DIRECTIVE(id, text, least, most, major, minor, sm) id,
+#define PTXGEN_DIRECTIVE(id, text, min, max, major, minor, sm) id,
 #include "ptxgen/ptx/directives.def"
 };
 

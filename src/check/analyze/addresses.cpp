@@ -29,7 +29,7 @@ class Origins {
         index_(findings.facts().index()),
         versions_(findings.facts().versions()),
         origins_(versions_.size()),
-        made_(versions_.size(), kNone) {
+        definition_(versions_.size(), kNone) {
     std::vector<std::uint32_t> open;
     for (std::uint32_t v = 0; v < versions_.size(); ++v) {
       if (refresh(v)) open.push_back(v);
@@ -46,7 +46,9 @@ class Origins {
 
   [[nodiscard]] std::uint8_t of(std::uint32_t version) const noexcept { return origins_[version]; }
   /// The statement that created the generic address or loaded the parameter.
-  [[nodiscard]] std::uint32_t made(std::uint32_t version) const noexcept { return made_[version]; }
+  [[nodiscard]] std::uint32_t definition(std::uint32_t version) const noexcept {
+    return definition_[version];
+  }
 
  private:
   void refresh_written(std::uint32_t statement, std::vector<std::uint32_t>& open) {
@@ -72,13 +74,14 @@ class Origins {
 
   void take(std::uint32_t v, std::uint32_t from) {
     if (from == kNone) return;
-    add(v, origins_[from], made_[from]);
+    add(v, origins_[from], definition_[from]);
   }
-  void add(std::uint32_t v, std::uint8_t bits, std::uint32_t made) {
-    if ((bits & (kGeneric | kOther | kParameter)) != 0 && made_[v] == kNone) made_[v] = made;
+  void add(std::uint32_t v, std::uint8_t bits, std::uint32_t definition) {
+    if ((bits & (kGeneric | kOther | kParameter)) != 0 && definition_[v] == kNone)
+      definition_[v] = definition;
     // Prefers an origin that is known to be wrong as the example.
     if ((bits & (kGeneric | kOther)) != 0 && (origins_[v] & (kGeneric | kOther)) == 0)
-      made_[v] = made;
+      definition_[v] = definition;
     origins_[v] |= bits;
   }
 
@@ -144,7 +147,7 @@ class Origins {
   const analysis::RegisterIndex& index_;
   const analysis::Versions& versions_;
   std::vector<std::uint8_t> origins_;
-  std::vector<std::uint32_t> made_;
+  std::vector<std::uint32_t> definition_;
 };
 
 constexpr std::string_view kRule =
@@ -169,10 +172,11 @@ const Operand* wide_base(const Function& function, const Instruction& s) {
 }
 
 void report_wrong(RuleFindings& findings, std::uint32_t statement, const Operand& base,
-                  std::uint8_t origin, std::uint32_t made) {
+                  std::uint8_t origin, std::uint32_t definition) {
   std::string message =
       format_text("this .shared access takes its address from {}", findings.name(base));
-  const std::string place = made == kNone ? "" : format_text(" at {}", findings.place(made));
+  const std::string place =
+      definition == kNone ? "" : format_text(" at {}", findings.place(definition));
   if ((origin & kGeneric) != 0) {
     message += format_text(", a generic address made by cvta{}", place);
   } else if ((origin & kOther) != 0) {
@@ -185,7 +189,7 @@ void report_wrong(RuleFindings& findings, std::uint32_t statement, const Operand
       findings.report(Severity::Error, "shared-64bit-address", statement, std::move(message), kRule,
                       shared ? "convert it with cvta.to.shared.u64, or leave .shared out"
                              : "access it as .global, or leave the space out");
-  if (made != kNone) finding.other_line = findings.at(made).line;
+  if (definition != kNone) finding.other_line = findings.at(definition).line;
 }
 
 }  // namespace
@@ -208,7 +212,7 @@ void find_shared_64bit_addresses(RuleFindings& findings) {
     const std::uint8_t origin = version == kNone ? std::uint8_t{kNothing} : origins.of(version);
     const bool wrong = (origin & (kGeneric | kOther)) != 0 || origin == kParameter;
     if (wrong) {
-      report_wrong(findings, statement, base, origin, origins.made(version));
+      report_wrong(findings, statement, base, origin, origins.definition(version));
     } else {
       if (first_wide == kNone) first_wide = statement;
       ++wide;

@@ -73,17 +73,17 @@ class Indices {
 
   bool refresh(std::uint32_t v) {
     const Version& version = versions_[v];
-    std::uint8_t made = bits_[v];
+    std::uint8_t result = bits_[v];
     if (version.kind == Version::Kind::Phi) {
       for (const std::uint32_t input : versions_.inputs(v)) {
-        if (input != kNone) made |= bits_[input];
+        if (input != kNone) result |= bits_[input];
       }
     } else if (version.kind == Version::Kind::Write) {
-      if (version.previous != kNone) made |= bits_[version.previous];
-      made |= computed(version.statement);
+      if (version.previous != kNone) result |= bits_[version.previous];
+      result |= computed(version.statement);
     }
-    const bool grown = made != bits_[v];
-    bits_[v] = made;
+    const bool grown = result != bits_[v];
+    bits_[v] = result;
     return grown;
   }
 
@@ -93,11 +93,11 @@ class Indices {
     constexpr Flag kNoArithmetic = Flag::ReadsMemory | Flag::Convergent | Flag::Call;
     if (has(row.flags, kNoArithmetic)) return kConstant;
     const auto operands = function_.operands_of(s);
-    std::uint8_t made = kConstant;
-    for (std::size_t i = 1; i < operands.size(); ++i) made |= of(statement, operands[i]);
+    std::uint8_t result = kConstant;
+    for (std::size_t i = 1; i < operands.size(); ++i) result |= of(statement, operands[i]);
     // A combination of comparisons is one.
-    if (is_predicate(operands)) return made;
-    return is_bounded(row.mnemonic, made) ? std::uint8_t{kConstant} : made;
+    if (is_predicate(operands)) return result;
+    return is_bounded(row.mnemonic, result) ? std::uint8_t{kConstant} : result;
   }
 
   bool is_predicate(std::span<const Operand> operands) const {
@@ -107,9 +107,9 @@ class Indices {
 
   /// Whether the operation bounds its result: a clamp, or a cut of the whole index to some bits.
   /// The thread index alone is small anyway, so cutting it is no check.
-  static bool is_bounded(std::string_view mnemonic, std::uint8_t made) {
+  static bool is_bounded(std::string_view mnemonic, std::uint8_t result) {
     if (mnemonic == "min" || mnemonic == "selp") return true;
-    return (made & kBlock) != 0 && (mnemonic == "and" || mnemonic == "rem" || mnemonic == "bfe");
+    return (result & kBlock) != 0 && (mnemonic == "and" || mnemonic == "rem" || mnemonic == "bfe");
   }
 
   const Function& function_;
@@ -175,17 +175,17 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
     if (space != Space::Global && !(generic && space == Space::Generic)) continue;
     for (const Operand& operand : function.operands_of(s)) {
       if (operand.kind != OperandKind::Memory) continue;
-      const std::uint8_t made = indices.of(i, operand);
+      const std::uint8_t result = indices.of(i, operand);
       // The launch decides the number of blocks.
-      if ((made & kThread) == 0) continue;
+      if ((result & kThread) == 0) continue;
       // The thread index alone stays within the declared block.
-      if (few_threads && (made & kBlock) == 0) continue;
+      if (few_threads && (result & kBlock) == 0) continue;
       if (!cfg.reachable(cfg.block_of(i)) || guarded[cfg.block_of(i)]) continue;
       if (s.guard.present() && indices.of(i, s.guard.predicate) != kConstant) continue;
       if (first == kNone) {
         first = i;
         base = &operand;
-        over_grid = (made & kBlock) != 0;
+        over_grid = (result & kBlock) != 0;
       }
       ++count;
     }

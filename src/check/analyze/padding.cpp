@@ -145,11 +145,11 @@ class Padding {
   bool visit(std::uint32_t block) {
     bool grown = false;
     for (const std::uint32_t phi : versions_.phis(block)) {
-      What made = 0;
+      What result = 0;
       for (const std::uint32_t input : versions_.inputs(phi)) {
-        if (input != kNone) made |= what_[input];
+        if (input != kNone) result |= what_[input];
       }
-      grown |= add(phi, made);
+      grown |= add(phi, result);
     }
     const analysis::Block& of = findings_.facts().cfg().blocks()[block];
     for (std::uint32_t i = of.first; i < of.end; ++i) grown |= visit_statement(i);
@@ -167,10 +167,10 @@ class Padding {
     if (is_product_of_matrices(s)) {
       grown = visit_product(i, operands);
     } else if (versions_.writes(i)) {
-      const What made = computed(i, s, operands);
+      const What result = computed(i, s, operands);
       for_each_written(i, [&](std::uint32_t version) {
         const std::uint32_t previous = versions_[version].previous;
-        What all = made;
+        What all = result;
         if (previous != kNone) all |= what_[previous];
         if (fills_register(i)) all |= kPadding;
         grown |= add(version, all);
@@ -185,10 +185,10 @@ class Padding {
     const std::uint32_t base = affine.base_term(form);
     return base == kNone ? kNone : form.terms[base].symbols[0];
   }
-  void store(std::uint32_t place, What made) {
+  void store(std::uint32_t place, What result) {
     What& there = shared_[place];
-    if ((there | made) == there) return;
-    there |= made;
+    if ((there | result) == there) return;
+    there |= result;
     ++stored_;
   }
   [[nodiscard]] What load(std::uint32_t place) const {
@@ -198,10 +198,10 @@ class Padding {
     }
     return all;
   }
-  bool add(std::uint32_t version, What made) {
-    if (masked_[version]) made &= static_cast<What>(~kPadding);
-    const bool grown = (what_[version] | made) != what_[version];
-    what_[version] |= made;
+  bool add(std::uint32_t version, What result) {
+    if (masked_[version]) result &= static_cast<What>(~kPadding);
+    const bool grown = (what_[version] | result) != what_[version];
+    what_[version] |= result;
     return grown;
   }
 

@@ -111,33 +111,33 @@ struct Allowance {
 };
 
 Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
-  Allowance least{
+  Allowance min{
       limits.registers_per_thread,
       format_text("a thread has at most {}", count_text(limits.registers_per_thread, "register"))};
   for (const ptx::Directive& directive : function.directives) {
     const std::uint32_t value = directive.values[0];
     if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
-    if (value < least.registers) {
-      least = {value, format_text(".maxnreg allows a thread {}", count_text(value, "register"))};
+    if (value < min.registers) {
+      min = {value, format_text(".maxnreg allows a thread {}", count_text(value, "register"))};
     }
   }
-  return least;
+  return min;
 }
 
 void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
                   const ptx::Function& function, std::string_view target) {
   analysis::Facts facts(module, function);
   const analysis::Liveness liveness(function, facts.cfg(), facts.index());
-  const analysis::PressurePoint& most = liveness.maximum();
+  const analysis::PressurePoint& peak = liveness.maximum();
   const Allowance allowed = allowance(function, ptx::limits(target));
-  if (most.statement == ptx::kNone || most.pressure.words() <= allowed.registers) return;
-  const ptx::Instruction& statement = function.body[most.statement];
+  if (peak.statement == ptx::kNone || peak.pressure.words() <= allowed.registers) return;
+  const ptx::Instruction& statement = function.body[peak.statement];
   Finding finding;
   finding.severity = Severity::Note;
   finding.rule = "register-pressure";
   finding.message =
       format_text("{} of 32 bits are alive at once here, where kernel '{}' needs most",
-                  count_text(most.pressure.words(), "register"), module.text(function.name));
+                  count_text(peak.pressure.words(), "register"), module.text(function.name));
   finding.file = module.file;
   finding.line = statement.line;
   finding.kernel = module.text(function.name);

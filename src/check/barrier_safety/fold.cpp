@@ -59,9 +59,9 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
     for (std::uint32_t t = 0; t < threads_ && known; ++t) {
       std::array<Value, ScalarRow::kMaxSources> in;
       for (std::size_t i = 0; i < row.sources(); ++i) in[i] = {sources[i][t], Mark::Exact};
-      const auto made = row(std::span(in).first(row.sources()));
-      known = made.has_value();
-      for (std::size_t i = 0; i < 2 && known; ++i) results[i][t] = (*made)[i];
+      const auto computed = row(std::span(in).first(row.sources()));
+      known = computed.has_value();
+      for (std::size_t i = 0; i < 2 && known; ++i) results[i][t] = (*computed)[i];
     }
     for (std::size_t i = 0; i < row.destinations() && known; ++i) {
       if (operands[i].kind == OperandKind::Register)

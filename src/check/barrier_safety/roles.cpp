@@ -172,12 +172,12 @@ class Roles {
     }
     const auto found = steps_.find(at);
     if (found != steps_.end()) return found->second;
-    const auto made = static_cast<std::uint32_t>(role.steps.size());
-    if (made >= kMaxSteps) failed_ = true;
-    steps_.emplace(at, made);
+    const auto result = static_cast<std::uint32_t>(role.steps.size());
+    if (result >= kMaxSteps) failed_ = true;
+    steps_.emplace(at, result);
     role.steps.emplace_back();
-    if (at < s_.function.body.size()) open_.emplace_back(at, made);
-    return made;
+    if (at < s_.function.body.size()) open_.emplace_back(at, result);
+    return result;
   }
 
   std::uint32_t decided(std::uint32_t terminator, bool holds) const {

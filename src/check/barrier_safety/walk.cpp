@@ -602,10 +602,10 @@ class Walker {
       const Use use = use_of(f_, statement);
       if (use.result == nullptr || use.result->kind != OperandKind::Register) return;
       const Modifier action = statement.get(Field::BoolOp);
-      Value made{set, mark};
-      if (action == Modifier::and_) made.bits = set == votes;
-      if (action == Modifier::or_) made.bits = set != 0;
-      values_->write(use.result->as_register(), t, made);
+      Value computed{set, mark};
+      if (action == Modifier::and_) computed.bits = set == votes;
+      if (action == Modifier::or_) computed.bits = set != 0;
+      values_->write(use.result->as_register(), t, computed);
     });
   }
 

@@ -177,43 +177,44 @@ class Check {
     threads_.reset();
     launch();
     const ptx::Directive* exact = directive(DirectiveKind::reqntid);
-    const ptx::Directive* most = directive(DirectiveKind::maxntid);
-    if (exact != nullptr && most != nullptr) {
+    const ptx::Directive* bound = directive(DirectiveKind::maxntid);
+    if (exact != nullptr && bound != nullptr) {
       report(Severity::Error, "has both .reqntid and .maxntid",
              "a kernel's block is either given or bounded", "leave .maxntid out");
       return;
     }
     if (exact != nullptr) block(*exact, ".reqntid", Severity::Error);
-    if (most != nullptr) block(*most, ".maxntid", Severity::Warning);
+    if (bound != nullptr) block(*bound, ".maxntid", Severity::Warning);
     if (exact != nullptr) launched_otherwise(sides(*exact));
   }
 
   // .reqntid beyond the limit can never be launched; with .maxntid the block may be smaller.
   void block(const ptx::Directive& directive, std::string_view word, Severity severity) {
-    const std::array<std::uint64_t, 3> given = sides(directive);
+    const std::array<std::uint64_t, 3> requested = sides(directive);
     const std::string name(word);
-    if (std::find(given.begin(), given.end(), 0u) != given.end()) {
+    if (std::find(requested.begin(), requested.end(), 0u) != requested.end()) {
       report(Severity::Error, format_text("{} has a 0", name),
              "a block has at least 1 thread along each side", "make it 1");
       return;
     }
     for (std::size_t i = 0; i < 3; ++i) {
-      if (given[i] <= limits_.block[i]) continue;
-      const std::string most = std::to_string(limits_.block[i]);
-      report(severity, format_text("{} asks for {} threads in {}", name, text(given[i]), "xyz"[i]),
-             format_text("a block has at most {} threads in {}", most, "xyz"[i]),
-             format_text("make it at most {}", most));
+      if (requested[i] <= limits_.block[i]) continue;
+      const std::string bound = std::to_string(limits_.block[i]);
+      report(severity,
+             format_text("{} asks for {} threads in {}", name, text(requested[i]), "xyz"[i]),
+             format_text("a block has at most {} threads in {}", bound, "xyz"[i]),
+             format_text("make it at most {}", bound));
       return;
     }
-    const std::uint64_t count = product(given);
-    const std::string most = std::to_string(limits_.threads_per_block);
+    const std::uint64_t count = product(requested);
+    const std::string bound = std::to_string(limits_.threads_per_block);
     if (count > limits_.threads_per_block) {
       report(
           severity, format_text("{} asks for {} threads", name, text(count)),
-          format_text("a block has at most {} threads", most),
+          format_text("a block has at most {} threads", bound),
           severity == Severity::Error
-              ? format_text("make it at most {} threads, and let each work on more elements", most)
-              : format_text("make it at most {}: an assembler ignores a larger bound", most));
+              ? format_text("make it at most {} threads, and let each work on more elements", bound)
+              : format_text("make it at most {}: an assembler ignores a larger bound", bound));
       return;
     }
     threads_ = count;
@@ -235,40 +236,40 @@ class Check {
            "launch it with a smaller block, and let each thread work on more elements");
   }
 
-  void launched_otherwise(const std::array<std::uint64_t, 3>& given) {
+  void launched_otherwise(const std::array<std::uint64_t, 3>& requested) {
     if (options_.block == std::array<std::uint32_t, 3>{0, 0, 0}) return;
     const auto triple = [](const auto& sides) {
       return format_text("{},{},{}", sides[0], sides[1], sides[2]);
     };
-    if (std::equal(given.begin(), given.end(), options_.block.begin())) return;
+    if (std::equal(requested.begin(), requested.end(), options_.block.begin())) return;
     report(Severity::Error,
            format_text("is launched with a block of {}, and its .reqntid is {}",
-                       triple(options_.block), triple(given)),
+                       triple(options_.block), triple(requested)),
            "a kernel with .reqntid runs in blocks of exactly that shape",
-           format_text("launch it with {}", triple(given)));
+           format_text("launch it with {}", triple(requested)));
   }
 
   // Registers and blocks ----------------------------------------------------------------------
 
   void registers() {
-    const ptx::Directive* most = directive(DirectiveKind::maxnreg);
-    if (most == nullptr) return;
+    const ptx::Directive* bound = directive(DirectiveKind::maxnreg);
+    if (bound == nullptr) return;
     const std::string limit = std::to_string(limits_.registers_per_thread);
-    if (most->values[0] == 0) {
+    if (bound->values[0] == 0) {
       report(Severity::Error, ".maxnreg is 0", "a thread has at least 1 register",
              "leave it out, or make it 16 or more");
-    } else if (most->values[0] > limits_.registers_per_thread) {
+    } else if (bound->values[0] > limits_.registers_per_thread) {
       report(Severity::Warning,
-             format_text(".maxnreg asks for {} registers", text(most->values[0])),
+             format_text(".maxnreg asks for {} registers", text(bound->values[0])),
              format_text("a thread has at most {} registers", limit),
              format_text("make it at most {}: an assembler ignores a larger bound", limit));
     }
   }
 
   void resident_blocks() {
-    const ptx::Directive* least = directive(DirectiveKind::minnctapersm);
-    if (least == nullptr) return;
-    const std::uint64_t blocks = least->values[0];
+    const ptx::Directive* min = directive(DirectiveKind::minnctapersm);
+    if (min == nullptr) return;
+    const std::uint64_t blocks = min->values[0];
     const std::string asks = format_text(".minnctapersm asks for {} blocks", text(blocks));
     if (blocks == 0) {
       report(Severity::Error, ".minnctapersm is 0", "a multiprocessor holds at least 1 block",
@@ -318,12 +319,12 @@ class Check {
   void parameters() {
     Layout layout;
     for (const ptx::Variable& parameter : function_->parameters) layout.add(parameter);
-    const std::uint32_t most = ptx::parameter_bytes(module_.version);
-    if (layout.bytes() <= most) return;
+    const std::uint32_t bound = ptx::parameter_bytes(module_.version);
+    if (layout.bytes() <= bound) return;
     const bool newer = layout.bytes() <= ptx::parameter_bytes({255, 0});
     report(Severity::Error, format_text("has {} bytes of parameters", text(layout.bytes())),
            format_text("a kernel in PTX {}.{} has at most {} of them", module_.version.major,
-                       module_.version.minor, count_text(most, "byte")),
+                       module_.version.minor, count_text(bound, "byte")),
            newer ? format_text("raise .version to 8.1, which allows {}",
                                count_text(ptx::parameter_bytes({255, 0}), "byte"))
                  : "pass a pointer to them");

@@ -100,12 +100,12 @@ class ShapeCheck {
 
  private:
   const AccessForm& form(std::uint32_t access) {
-    std::optional<AccessForm>& made = access_forms_[access];
-    if (!made) {
-      made = forms_.of(accesses_[access]);
-      ranges_.drop_impossible(*made);
+    std::optional<AccessForm>& computed = access_forms_[access];
+    if (!computed) {
+      computed = forms_.of(accesses_[access]);
+      ranges_.drop_impossible(*computed);
     }
-    return *made;
+    return *computed;
   }
 
   void compare_all(bool warps, Pairs pairs) {
@@ -183,26 +183,26 @@ class ShapeCheck {
     std::vector<Bytes> warps;
   };
   const Extent& extent(std::uint32_t access) {
-    std::optional<Extent>& made = extents_[access];
-    if (made) return *made;
-    made.emplace();
+    std::optional<Extent>& computed = extents_[access];
+    if (computed) return *computed;
+    computed.emplace();
     const ThreadForm& address = form(access).address;
-    if (!address.known || address.elsewhere || address.values.empty()) return *made;
+    if (!address.known || address.elsewhere || address.values.empty()) return *computed;
     const analysis::AffineRange rest = ranges_.of(address.rest);
-    if (!rest.known) return *made;
+    if (!rest.known) return *computed;
     const auto bytes = static_cast<std::int64_t>(accesses_[access].bytes);
-    made->warps.resize((address.values.size() + 31) / 32);
+    computed->warps.resize((address.values.size() + 31) / 32);
     for (std::size_t t = 0; t < address.values.size(); ++t) {
       if (!form(access).may[t]) continue;
-      for (Bytes* one : {&made->all, &made->warps[t / 32]}) {
+      for (Bytes* one : {&computed->all, &computed->warps[t / 32]}) {
         one->begin = std::min(one->begin, address.values[t] + rest.min);
         one->end = std::max(one->end, address.values[t] + rest.max + bytes);
       }
     }
     // Addresses are equal if they are modulo 2^32.
-    made->known =
-        address.rest.empty() || (made->all.begin >= -kMaxExtent && made->all.end <= kMaxExtent);
-    return *made;
+    computed->known = address.rest.empty() ||
+                      (computed->all.begin >= -kMaxExtent && computed->all.end <= kMaxExtent);
+    return *computed;
   }
   /// Whether the extents of two accesses are disjoint, in all threads or in those of each pair of
   /// warps: a quick test, since a ring buffer in shared memory has many slots.
@@ -322,16 +322,16 @@ class ShapeCheck {
   };
   Expanded expanded(std::uint32_t access) {
     const AccessForm& all = form(access);
-    Expanded made;
-    if (!all.address.rest.empty()) made.by_iteration = iterations_.of(accesses_[access], all);
-    if (made.by_iteration == nullptr) {
-      made.forms.push_back(&all);
-      made.rest = all.address.rest;
-      return made;
+    Expanded computed;
+    if (!all.address.rest.empty()) computed.by_iteration = iterations_.of(accesses_[access], all);
+    if (computed.by_iteration == nullptr) {
+      computed.forms.push_back(&all);
+      computed.rest = all.address.rest;
+      return computed;
     }
-    for (const AccessForm& one : made.by_iteration->iterations) made.forms.push_back(&one);
-    made.rest = made.by_iteration->rest;
-    return made;
+    for (const AccessForm& one : computed.by_iteration->iterations) computed.forms.push_back(&one);
+    computed.rest = computed.by_iteration->rest;
+    return computed;
   }
   static void add_addresses(const AccessForm& form, AddressList& list) {
     for (std::uint32_t t = 0; t < form.may.size(); ++t) {
@@ -460,7 +460,7 @@ class ShapeCheck {
       const bool same_warp = first / 32 == second / 32;
       if ((pairs == Pairs::OtherWarps && same_warp) || (pairs == Pairs::SameWarp && !same_warp))
         continue;
-      if (auto made = witnesses_.find(pair.first, first, pair.second, second)) return made;
+      if (auto witness = witnesses_.find(pair.first, first, pair.second, second)) return witness;
     }
     return {};
   }

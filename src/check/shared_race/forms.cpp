@@ -294,9 +294,9 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
 }
 
 const AccessForm& ThreadForms::conditions_of(std::uint32_t home) {
-  const auto [known, made] = of_blocks_.try_emplace(home);
+  const auto [known, result] = of_blocks_.try_emplace(home);
   AccessForm& out = known->second;
-  if (!made) return out;
+  if (!result) return out;
   out.may.assign(threads_, true);
   const Function& function = facts_.function();
   const analysis::Cfg& cfg = facts_.cfg();

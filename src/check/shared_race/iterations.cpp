@@ -87,13 +87,13 @@ bool LoopIterations::look_at(std::uint32_t symbol, int depth, Sources& sources,
 // Iterations ------------------------------------------------------------------------------------
 
 const IterationForms* LoopIterations::of(const SharedAccess& access, const AccessForm& form) {
-  const auto [at, made] = known_.try_emplace(access.statement);
-  if (made) at->second = computed(access, form);
+  const auto [at, result] = known_.try_emplace(access.statement);
+  if (result) at->second = computed(access, form);
   return at->second.iterations.empty() ? nullptr : &at->second;
 }
 
 bool LoopIterations::divide(const ThreadForm& address, Sources& sources,
-                            IterationForms& made) const {
+                            IterationForms& result) const {
   const auto loops = facts_.cfg().loops().loops();
   const auto depth = [&](const Sources& of) {
     return of.iteration == kNone ? 0 : loops[affine_.symbols()[of.iteration].id].depth;
@@ -116,7 +116,7 @@ bool LoopIterations::divide(const ThreadForm& address, Sources& sources,
       sources.periodic &= found.periodic;
       sources.period = std::max(sources.period, found.period);
     } else if (ranges_.of(term.first).known) {
-      made.rest.push_back(term);
+      result.rest.push_back(term);
     } else {
       return false;
     }
@@ -125,33 +125,33 @@ bool LoopIterations::divide(const ThreadForm& address, Sources& sources,
 }
 
 IterationForms LoopIterations::computed(const SharedAccess& access, const AccessForm& form) {
-  IterationForms made;
-  if (!form.address.known || access.anywhere) return made;
+  IterationForms result;
+  if (!form.address.known || access.anywhere) return result;
   Sources sources;
-  if (!divide(form.address, sources, made)) return made;
-  made.loop = affine_.symbols()[sources.iteration].id;
-  made.periodic = sources.periodic;
+  if (!divide(form.address, sources, result)) return result;
+  result.loop = affine_.symbols()[sources.iteration].id;
+  result.periodic = sources.periodic;
   const std::uint64_t limit =
       std::min(kMaxIterations, kMaxAddresses / std::max<std::uint64_t>(form.may.size(), 1));
-  if (made.periodic && sources.period > limit) return made;
+  if (result.periodic && sources.period > limit) return result;
   std::vector<bool> goes_on(form.may.size(), true);
-  for (std::uint64_t iteration = 0; !made.periodic || iteration < sources.period; ++iteration) {
-    if (std::find(goes_on.begin(), goes_on.end(), true) == goes_on.end()) return made;
+  for (std::uint64_t iteration = 0; !result.periodic || iteration < sources.period; ++iteration) {
+    if (std::find(goes_on.begin(), goes_on.end(), true) == goes_on.end()) return result;
     ThreadForms forms(facts_, affine_, shape_);
     forms.fix(sources.iteration, iteration);
     AccessForm now = forms.of(access);
-    if (iteration >= limit || !now.address.known || now.address.rest != made.rest) break;
+    if (iteration >= limit || !now.address.known || now.address.rest != result.rest) break;
     ranges_.drop_impossible(now);
     // The addresses repeat, but the set of threads need not: early iterations may have none.
-    if (made.periodic) now.may = form.may;
+    if (result.periodic) now.may = form.may;
     for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
-    made.iterations.push_back(std::move(now));
+    result.iterations.push_back(std::move(now));
     ThreadForms next(facts_, affine_, shape_);
     next.fix(sources.iteration, iteration + 1);
-    if (!made.periodic && !drop_ended_threads(made.loop, forms, next, goes_on)) break;
+    if (!result.periodic && !drop_ended_threads(result.loop, forms, next, goes_on)) break;
   }
-  if (!made.periodic) made.iterations.clear();
-  return made;
+  if (!result.periodic) result.iterations.clear();
+  return result;
 }
 
 std::optional<std::vector<std::int64_t>> LoopIterations::upper_bound(

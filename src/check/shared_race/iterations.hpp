@@ -42,7 +42,7 @@ class LoopIterations {
   bool look_at(std::uint32_t symbol, int depth, Sources& sources, std::uint64_t modulus) const;
   /// Finds the symbol of the innermost loop on which terms of the address depend, and the other
   /// terms; false if one of these has no range.
-  bool divide(const ThreadForm& address, Sources& sources, IterationForms& made) const;
+  bool divide(const ThreadForm& address, Sources& sources, IterationForms& result) const;
   [[nodiscard]] IterationForms computed(const SharedAccess& access, const AccessForm& form);
   /// Removes the threads that leave the loop after this iteration; false if that is not known.
   /// `forms` and `next`: of this iteration and the next.

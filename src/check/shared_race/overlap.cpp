@@ -263,9 +263,9 @@ std::vector<SymbolKey> common_conditions(const Comparison& c) {
   return keys;
 }
 
-Overlap made(Conflict conflict,
-             const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
-             const SymbolKey& unknown = kNoSymbols) {
+Overlap result(Conflict conflict,
+               const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
+               const SymbolKey& unknown = kNoSymbols) {
   if (!threads) return {};
   return {conflict, threads->first, threads->second, unknown};
 }
@@ -325,22 +325,22 @@ std::optional<std::vector<std::int64_t>> shifts(const Terms& a, const Terms& b,
       if (y != 0) terms.push_back({-y, range});
     }
   }
-  std::vector<std::int64_t> made{0};
+  std::vector<std::int64_t> result{0};
   for (const Term& term : terms) {
     const std::int64_t count = term.symbol.max - term.symbol.min + 1;
-    if (count > kMaxShifts || static_cast<std::int64_t>(made.size()) * count > kMaxShifts)
+    if (count > kMaxShifts || static_cast<std::int64_t>(result.size()) * count > kMaxShifts)
       return std::nullopt;
     std::vector<std::int64_t> next;
-    for (const std::int64_t shift : made) {
+    for (const std::int64_t shift : result) {
       for (std::int64_t value = term.symbol.min; value <= term.symbol.max; ++value)
         next.push_back(shift + term.coefficient * value);
     }
-    made = std::move(next);
+    result = std::move(next);
   }
-  std::erase_if(made, [&](std::int64_t shift) { return shift < reach.min || shift > reach.max; });
-  std::ranges::sort(made);
-  made.erase(std::unique(made.begin(), made.end()), made.end());
-  return made;
+  std::erase_if(result, [&](std::int64_t shift) { return shift < reach.min || shift > reach.max; });
+  std::ranges::sort(result);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
 }
 
 Overlap overlap(const Comparison& c, std::uint64_t& budget) {
@@ -367,11 +367,11 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
       threads = solved(c, key, 0, budget);
       if (!threads) return {};
     }
-    return made(Conflict::Possible, threads);
+    return result(Conflict::Possible, threads);
   }
   const auto threads = near_pair(c, left.divisor, budget);
-  if (!threads || !left.only_single) return made(Conflict::Maybe, threads, left.single);
-  return made(Conflict::Maybe, solved(c, left.single, left.coefficient, budget), left.single);
+  if (!threads || !left.only_single) return result(Conflict::Maybe, threads, left.single);
+  return result(Conflict::Maybe, solved(c, left.single, left.coefficient, budget), left.single);
 }
 
 }  // namespace ptxgen::inline v0::gates

@@ -41,9 +41,9 @@ Region::Order Region::order(std::uint32_t changing, std::uint32_t first, std::ui
   // Threads that started at different barriers may be in different iterations of a loop.
   if (starts_.size() > 1) return Order::Unknown;
   if (!contains(changing)) return Order::Equal;
-  const auto [at, made] = changes_.try_emplace(changing);
+  const auto [at, result] = changes_.try_emplace(changing);
   Change& change = at->second;
-  if (made) {
+  if (result) {
     change.reached_without = flood(starts_, changing);
     change.reached_after = flood({&changing, 1}, ptx::kNone);
     change.repeated = flood(segments_->successors(changing), ptx::kNone)[changing];

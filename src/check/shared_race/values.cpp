@@ -80,9 +80,9 @@ ThreadValueClasses::ThreadValueClasses(analysis::Facts& facts, const analysis::A
       threads_(forms_.threads()) {}
 
 const ThreadClasses& ThreadValueClasses::of(std::uint32_t statement, std::uint32_t operand) {
-  const auto [at, made] = made_.try_emplace({statement, operand});
+  const auto [at, result] = classes_.try_emplace({statement, operand});
   ThreadClasses& classes = at->second;
-  if (!made) return classes;
+  if (!result) return classes;
   const Function& function = facts_.function();
   const Operand& value = function.operands_of(function.body[statement])[operand];
   std::vector<std::uint32_t> versions;
@@ -235,7 +235,7 @@ ThreadValueClasses::Column ThreadValueClasses::evaluated(std::uint32_t version) 
 ThreadValueClasses::Column ThreadValueClasses::of_phi(std::uint32_t version) {
   const Version& v = facts_.versions()[version];
   const analysis::Cfg& cfg = facts_.cfg();
-  Column made = constant(0);
+  Column result = constant(0);
   Agreement agreed = Agreement::Grid;
   for (const std::uint32_t from : cfg.predecessors(v.block)) {
     agreed = analysis::weaker(agreed, facts_.uniformity().of_control(from));
@@ -248,10 +248,10 @@ ThreadValueClasses::Column ThreadValueClasses::of_phi(std::uint32_t version) {
     const auto column = columns_.find(input);
     // A loop input in the first pass: one class, like the phi itself.
     for (std::uint32_t t = 0; t < threads_; ++t)
-      made[t] = mix(made[t], column == columns_.end() ? 0 : column->second[t]);
+      result[t] = mix(result[t], column == columns_.end() ? 0 : column->second[t]);
   }
-  separate(made, agreed);
-  return made;
+  separate(result, agreed);
+  return result;
 }
 
 ThreadValueClasses::Column ThreadValueClasses::of_write(std::uint32_t version) {
@@ -265,38 +265,39 @@ ThreadValueClasses::Column ThreadValueClasses::of_write(std::uint32_t version) {
     if (facts_.index().find(access.reg) == v.reg) place = result;
     ++result;
   });
-  Column made = constant(mix(number_of(s), place));
+  Column computed = constant(mix(number_of(s), place));
   const Agreement control = facts_.uniformity().of_control(v.block);
   switch (analysis::result_kind(facts_.module(), function, s)) {
     case ResultKind::Computed:
     case ResultKind::Capped:
-      of_sources(s, v.statement, made);
-      if (analysis::reads_carry(s) || analysis::writes_carry(s)) separate(made, Agreement::None);
+      of_sources(s, v.statement, computed);
+      if (analysis::reads_carry(s) || analysis::writes_carry(s))
+        separate(computed, Agreement::None);
       break;
     case ResultKind::Immutable:
     case ResultKind::Loaded:
-      made = constant(mix(made[0], v.statement));
-      of_sources(s, v.statement, made);
-      separate(made, is_ordered(s) ? Agreement::None : control);
+      computed = constant(mix(computed[0], v.statement));
+      of_sources(s, v.statement, computed);
+      separate(computed, is_ordered(s) ? Agreement::None : control);
       break;
     default:
-      exchange(s, v.statement, version, made);
+      exchange(s, v.statement, version, computed);
       break;
   }
-  if (!s.guard.present() && !v.partial) return made;
+  if (!s.guard.present() && !v.partial) return computed;
   const Column guard =
       s.guard.present() ? of_operand(v.statement, Operand::reg(s.guard.predicate)) : constant(7);
   for (std::uint32_t t = 0; t < threads_; ++t) {
-    made[t] = mix(made[t], guard[t]);
+    computed[t] = mix(computed[t], guard[t]);
     const auto previous = columns_.find(v.previous);
-    if (previous != columns_.end()) made[t] = mix(made[t], previous->second[t]);
+    if (previous != columns_.end()) computed[t] = mix(computed[t], previous->second[t]);
   }
-  return made;
+  return computed;
 }
 
 // Instructions --------------------------------------------------------------------------------
 
-void ThreadValueClasses::of_sources(const Instruction& s, std::uint32_t statement, Column& made) {
+void ThreadValueClasses::of_sources(const Instruction& s, std::uint32_t statement, Column& result) {
   const Function& function = facts_.function();
   const auto operands = function.operands_of(s);
   std::vector<Column> sources;
@@ -310,19 +311,19 @@ void ThreadValueClasses::of_sources(const Instruction& s, std::uint32_t statemen
                       operands[0].kind == OperandKind::Register && operands[0].component == 0 &&
                       operands[1].kind == OperandKind::Register && operands[1].component == 0;
   if (copies) {
-    made = std::move(sources[0]);
+    result = std::move(sources[0]);
     return;
   }
   const bool commutes = has(info(s.op).flags, Flag::Commutative) && sources.size() >= 2;
   for (std::uint32_t t = 0; t < threads_; ++t) {
     if (commutes && sources[0][t] > sources[1][t]) std::swap(sources[0][t], sources[1][t]);
-    for (const Column& source : sources) made[t] = mix(made[t], source[t]);
+    for (const Column& source : sources) result[t] = mix(result[t], source[t]);
   }
 }
 
 /// Exchanges between lanes of a warp; results of other instructions differ in all threads.
 void ThreadValueClasses::exchange(const Instruction& s, std::uint32_t statement,
-                                  std::uint32_t version, Column& made) {
+                                  std::uint32_t version, Column& result) {
   const Function& function = facts_.function();
   const auto operands = function.operands_of(s);
   const Agreement control = facts_.uniformity().of_control(facts_.cfg().block_of(statement));
@@ -331,40 +332,40 @@ void ThreadValueClasses::exchange(const Instruction& s, std::uint32_t statement,
                         constant_of(statement, operands.back()) == 0xffffffffu;
   const bool reduces =
       analysis::result_kind(facts_.module(), function, s) == ResultKind::Collective;
-  if (together && s.op == Op::shfl_sync) return shuffle(s, statement, version, made);
+  if (together && s.op == Op::shfl_sync) return shuffle(s, statement, version, result);
   if (!together || !reduces) {
-    made = constant(mix(made[0], version));
+    result = constant(mix(result[0], version));
     return separate(
-        made, reduces ? facts_.uniformity().of(facts_.versions()[version].reg) : Agreement::None);
+        result, reduces ? facts_.uniformity().of(facts_.versions()[version].reg) : Agreement::None);
   }
   Column values = of_operand(statement, operands[operands.size() - 2]);
   for (std::uint32_t first = 0; first < threads_; first += 32) {
     const auto warp = values.begin() + first;
     // The result of a vote depends on the order of lanes, that of a reduction does not.
     if (s.op != Op::vote_sync_ballot && s.op != Op::match_all) std::sort(warp, warp + 32);
-    std::uint64_t all = made[first];
+    std::uint64_t all = result[first];
     for (std::uint32_t lane = 0; lane < 32; ++lane) all = mix(all, values[first + lane]);
-    std::fill_n(made.begin() + first, 32, all);
+    std::fill_n(result.begin() + first, 32, all);
   }
-  separate(made, control);
+  separate(result, control);
 }
 
 void ThreadValueClasses::shuffle(const Instruction& s, std::uint32_t statement,
-                                 std::uint32_t version, Column& made) {
+                                 std::uint32_t version, Column& result) {
   const Function& function = facts_.function();
   const auto operands = function.operands_of(s);
-  if (operands.size() < 5) return separate(made, Agreement::None);
+  if (operands.size() < 5) return separate(result, Agreement::None);
   const auto b = constant_of(statement, operands[operands.size() - 3]);
   const auto c = constant_of(statement, operands[operands.size() - 2]);
   // The predicate that the source lane was in range is not followed.
   const bool value =
       operands[0].kind == OperandKind::Register &&
       facts_.index().find(operands[0].as_register()) == facts_.versions()[version].reg;
-  if (!value || !b || !c) return separate(made, Agreement::None);
+  if (!value || !b || !c) return separate(result, Agreement::None);
   const Column values = of_operand(statement, operands[operands.size() - 4]);
   for (std::uint32_t t = 0; t < threads_; ++t) {
     const std::uint32_t from = source_lane(s.get(Field::ShuffleMode), t % 32, *b, *c);
-    made[t] = values[t / 32 * 32 + from];
+    result[t] = values[t / 32 * 32 + from];
   }
 }
 
@@ -397,41 +398,41 @@ ThreadValueClasses::Column ThreadValueClasses::of_operand(std::uint32_t statemen
       const auto at = columns_.find(version);
       if (version == kNone || at == columns_.end()) break;
       if (offset == 0 && operand.component == 0 && !operand.negated) return at->second;
-      Column made = at->second;
-      for (std::uint64_t& value : made)
+      Column result = at->second;
+      for (std::uint64_t& value : result)
         value = mix(mix(value, offset), operand.component * 2u + (operand.negated ? 1u : 0u));
-      return made;
+      return result;
     }
     case OperandKind::Special: {
-      Column made = constant(mix(8, operand.id * 8u + operand.component));
+      Column result = constant(mix(8, operand.id * 8u + operand.component));
       const auto reg = static_cast<SpecialRegister>(operand.id);
       for (std::uint32_t t = 0; t < threads_; ++t) {
         const auto known = index_value(reg, operand.component, t, shape_, true);
         if (!known) {
-          separate(made, analysis::of_special(reg, operand.component, shape_));
-          return made;
+          separate(result, analysis::of_special(reg, operand.component, shape_));
+          return result;
         }
-        made[t] = mix(4, *known);
+        result[t] = mix(4, *known);
       }
-      return made;
+      return result;
     }
     case OperandKind::Vector:
     case OperandKind::List: {
-      Column made = constant(9);
+      Column result = constant(9);
       for (const Operand& element : function.elements(operand)) {
         const Column column = of_operand(statement, element);
-        for (std::uint32_t t = 0; t < threads_; ++t) made[t] = mix(made[t], column[t]);
+        for (std::uint32_t t = 0; t < threads_; ++t) result[t] = mix(result[t], column[t]);
       }
-      return made;
+      return result;
     }
     case OperandKind::Symbol:
       return constant(mix(mix(10, operand.id), operand.value));
     default:
       return constant(mix(4, operand.value));
   }
-  Column made = constant(11);
-  separate(made, Agreement::None);
-  return made;
+  Column result = constant(11);
+  separate(result, Agreement::None);
+  return result;
 }
 
 void ThreadValueClasses::separate(Column& column, Agreement agreed) const {

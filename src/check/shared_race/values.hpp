@@ -42,11 +42,11 @@ class ThreadValueClasses {
   [[nodiscard]] Column evaluated(std::uint32_t version);
   [[nodiscard]] Column of_phi(std::uint32_t version);
   [[nodiscard]] Column of_write(std::uint32_t version);
-  void of_sources(const ptx::Instruction& s, std::uint32_t statement, Column& made);
+  void of_sources(const ptx::Instruction& s, std::uint32_t statement, Column& result);
   void exchange(const ptx::Instruction& s, std::uint32_t statement, std::uint32_t version,
-                Column& made);
+                Column& result);
   void shuffle(const ptx::Instruction& s, std::uint32_t statement, std::uint32_t version,
-               Column& made);
+               Column& result);
   [[nodiscard]] Column of_operand(std::uint32_t statement, const ptx::Operand& operand);
   [[nodiscard]] std::optional<std::uint32_t> constant_of(std::uint32_t statement,
                                                          const ptx::Operand& operand);
@@ -61,7 +61,7 @@ class ThreadValueClasses {
   std::uint32_t threads_;
   std::map<std::uint32_t, Column> columns_;  ///< by version
   std::map<std::uint32_t, bool> crosses_;    ///< by version that was followed
-  std::map<std::pair<std::uint32_t, std::uint32_t>, ThreadClasses> made_;  ///< by operand
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ThreadClasses> classes_;  ///< by operand
   std::uint64_t work_ = 8'000'000;  ///< values of threads that may still be computed
 };
 

@@ -33,8 +33,8 @@ bool MbarrierWaits::at(std::uint32_t statement) const {
 
 bool MbarrierWaits::at(std::uint32_t statement, std::uint32_t copy) {
   if (!at(statement)) return false;
-  const auto [found, made] = may_be_one_.try_emplace({statement, copy}, true);
-  if (made) {
+  const auto [found, result] = may_be_one_.try_emplace({statement, copy}, true);
+  if (result) {
     const std::uint32_t size = 8;  // of an mbarrier
     const Comparison comparison{&form(statement, kOfWait),
                                 &form(accesses_[copy].statement, kOfCopy),
@@ -48,8 +48,8 @@ bool MbarrierWaits::at(std::uint32_t statement, std::uint32_t copy) {
 }
 
 const AccessForm& MbarrierWaits::form(std::uint32_t statement, std::uint32_t operand) {
-  const auto [found, made] = mbarriers_.try_emplace(statement);
-  if (made) found->second = forms_.of({.statement = statement, .operand = operand});
+  const auto [found, result] = mbarriers_.try_emplace(statement);
+  if (result) found->second = forms_.of({.statement = statement, .operand = operand});
   return found->second;
 }
 

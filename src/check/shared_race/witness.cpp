@@ -315,8 +315,8 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
 }
 
 const Witnesses::Trace& Witnesses::trace(std::uint32_t thread, Bits parameter) {
-  const auto [at, made] = traces_.try_emplace({thread, parameter});
-  if (made) at->second = run(thread, parameter);
+  const auto [at, result] = traces_.try_emplace({thread, parameter});
+  if (result) at->second = run(thread, parameter);
   return at->second;
 }
 
@@ -390,9 +390,9 @@ std::optional<Witness> Witnesses::find(std::uint32_t first_access, std::uint32_t
   std::optional<std::uint64_t> harmless;
   for (const std::uint64_t parameter : kParameters) {
     if (found && harmless) break;
-    auto made = with(parameter);
-    if (made && !found) found = std::move(made);
-    if (!made && !harmless && trace(first_thread, parameter).complete &&
+    auto result = with(parameter);
+    if (result && !found) found = std::move(result);
+    if (!result && !harmless && trace(first_thread, parameter).complete &&
         trace(second_thread, parameter).complete)
       harmless = parameter;
   }

@@ -50,7 +50,7 @@ struct Primary {
 struct Primaries {
   std::mutex mutex;
   std::deque<Primary> of_device;
-  std::atomic<std::uint64_t> made{0};  ///< primary contexts ever
+  std::atomic<std::uint64_t> created{0};  ///< primary contexts ever
   Primary& at(CUdevice device) {
     while (of_device.size() <= static_cast<std::size_t>(device)) of_device.emplace_back();
     return of_device[static_cast<std::size_t>(device)];
@@ -63,16 +63,16 @@ Primaries& primaries() {
 }
 
 std::shared_ptr<CUctx_st> make_primary(CUdevice device, const ptx::Gpu& gpu, Primary& primary) {
-  primaries().made.fetch_add(1, std::memory_order_release);
+  primaries().created.fetch_add(1, std::memory_order_release);
   constexpr std::align_val_t kAlignment{alignof(CUctx_st)};
   if (primary.place == nullptr) primary.place = ::operator new(sizeof(CUctx_st), kAlignment);
   // A call in progress may still use the previous one.
   if (primary.taken->load()) {
     return std::make_shared<CUctx_st>(device, gpu, primary.flags, true);
   }
-  auto* const made = new (primary.place) CUctx_st(device, gpu, primary.flags, true);
+  auto* const created = new (primary.place) CUctx_st(device, gpu, primary.flags, true);
   primary.taken->store(true);
-  return {made, [taken = primary.taken](CUctx_st* context) {
+  return {created, [taken = primary.taken](CUctx_st* context) {
             context->~CUctx_st();
             taken->store(false);
           }};
@@ -168,10 +168,10 @@ CUresult create(CUcontext* context, unsigned flags, CUdevice device) {
   if (check_flags(flags) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
   const ptx::Gpu* const gpu = gpu_of(device);
   if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  const auto made = std::make_shared<CUctx_st>(device, *gpu, flags, false);
-  begin(made);
-  stack().push_back(entry_of(made));
-  *context = made.get();
+  const auto created = std::make_shared<CUctx_st>(device, *gpu, flags, false);
+  begin(created);
+  stack().push_back(entry_of(created));
+  *context = created.get();
   return CUDA_SUCCESS;
 }
 
@@ -277,9 +277,9 @@ CUresult device_primary_ctx_retain(CUcontext* context, CUdevice device) {
   return with_primary(device, [&](Primary& primary, const ptx::Gpu& gpu, auto&) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!primary.context) {
-      const std::shared_ptr<CUctx_st> made = make_primary(device, gpu, primary);
-      begin(made);
-      primary.context = made;
+      const std::shared_ptr<CUctx_st> created = make_primary(device, gpu, primary);
+      begin(created);
+      primary.context = created;
       primary.count = 0;
     }
     ++primary.count;
@@ -432,10 +432,10 @@ CUresult ctx_get_current(CUcontext* context) {
     if (stack().empty()) return CUDA_SUCCESS;
     // A primary context may be retained again at another address. Every launch calls this, so it
     // searches only after a primary context was created.
-    const std::uint64_t made = primaries().made.load(std::memory_order_acquire);
-    if (stack().back().seen != made) {
+    const std::uint64_t created = primaries().created.load(std::memory_order_acquire);
+    if (stack().back().seen != created) {
       static_cast<void>(top_context());
-      stack().back().seen = made;
+      stack().back().seen = created;
     }
     *context = stack().back().handle;
     return CUDA_SUCCESS;

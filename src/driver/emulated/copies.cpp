@@ -158,25 +158,25 @@ CUresult begin(const Side& side, const Copy& copy, Place& place, std::uint64_t& 
 }
 
 CUresult copy_from_2d(const CUDA_MEMCPY2D& from, Copy& copy) {
-  CUDA_MEMCPY3D whole = {};
-  whole.srcXInBytes = from.srcXInBytes;
-  whole.srcY = from.srcY;
-  whole.srcMemoryType = from.srcMemoryType;
-  whole.srcHost = from.srcHost;
-  whole.srcDevice = from.srcDevice;
-  whole.srcArray = from.srcArray;
-  whole.srcPitch = from.srcPitch;
-  whole.dstXInBytes = from.dstXInBytes;
-  whole.dstY = from.dstY;
-  whole.dstMemoryType = from.dstMemoryType;
-  whole.dstHost = from.dstHost;
-  whole.dstDevice = from.dstDevice;
-  whole.dstArray = from.dstArray;
-  whole.dstPitch = from.dstPitch;
-  whole.WidthInBytes = from.WidthInBytes;
-  whole.Height = from.Height;
-  whole.Depth = 1;
-  return copy_from(whole, copy);
+  CUDA_MEMCPY3D full = {};
+  full.srcXInBytes = from.srcXInBytes;
+  full.srcY = from.srcY;
+  full.srcMemoryType = from.srcMemoryType;
+  full.srcHost = from.srcHost;
+  full.srcDevice = from.srcDevice;
+  full.srcArray = from.srcArray;
+  full.srcPitch = from.srcPitch;
+  full.dstXInBytes = from.dstXInBytes;
+  full.dstY = from.dstY;
+  full.dstMemoryType = from.dstMemoryType;
+  full.dstHost = from.dstHost;
+  full.dstDevice = from.dstDevice;
+  full.dstArray = from.dstArray;
+  full.dstPitch = from.dstPitch;
+  full.WidthInBytes = from.WidthInBytes;
+  full.Height = from.Height;
+  full.Depth = 1;
+  return copy_from(full, copy);
 }
 
 CUresult fill_with(const char* call, const Fill& fill, CUstream handle, bool now) {
@@ -301,21 +301,21 @@ CUresult memcpy_unified_async(CUdeviceptr to, CUdeviceptr from, std::size_t byte
 }
 
 CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) {
-  Copy made;
+  Copy created;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = copy_from_2d(*copy, made); result != CUDA_SUCCESS) {
+  if (const CUresult result = copy_from_2d(*copy, created); result != CUDA_SUCCESS) {
     return result;
   }
-  return copy_now("cuMemcpy2D", std::move(made));
+  return copy_now("cuMemcpy2D", std::move(created));
 }
 CUresult memcpy_2d_unaligned(const CUDA_MEMCPY2D* copy) { return memcpy_2d(copy); }
 CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  Copy made;
+  Copy created;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = copy_from_2d(*copy, made); result != CUDA_SUCCESS) {
+  if (const CUresult result = copy_from_2d(*copy, created); result != CUDA_SUCCESS) {
     return result;
   }
-  return copy_later("cuMemcpy2DAsync", std::move(made), stream);
+  return copy_later("cuMemcpy2DAsync", std::move(created), stream);
 }
 CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) {
   Copy box;

@@ -193,9 +193,9 @@ CUresult device_get_by_pci_bus_id(CUdevice* device, const char* bus_id) {
     if (device == nullptr || bus_id == nullptr) return CUDA_ERROR_INVALID_VALUE;
     // [domain:]bus:device[.function], hexadecimal
     unsigned part[4] = {0, 0, 0, 0};
-    const bool whole =
+    const bool complete =
         std::sscanf(bus_id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) >= 3;
-    if (!whole) {
+    if (!complete) {
       part[0] = 0;
       part[3] = 0;
       if (std::sscanf(bus_id, "%x:%x.%x", &part[1], &part[2], &part[3]) < 2) {

@@ -126,9 +126,9 @@ CUresult event_create(CUevent* event, unsigned flags) {
       return refuse(CUDA_ERROR_NOT_SUPPORTED,
                     "cuEventCreate: the emulated driver does not support interprocess events");
     }
-    const auto made = std::make_shared<CUevent_st>(context.get(), flags);
-    enroll(made);
-    *event = made.get();
+    const auto created = std::make_shared<CUevent_st>(context.get(), flags);
+    enroll(created);
+    *event = created.get();
     return CUDA_SUCCESS;
   });
 }

@@ -74,10 +74,10 @@ bool has_failed(const emulator::Result& result, std::span<const ReportedFinding>
          });
 }
 
-/// To whoever watches the module or the context.
+/// To the observer of the module or the context.
 void report(CUcontext context, const LaunchReport& launch, LaunchListener* listener) {
   if (listener != nullptr) listener->ended(launch);
-  // Whoever takes the observer away waits for this lock, and so for a call in progress.
+  // A caller that removes the observer waits for this lock, and so for a call in progress.
   const std::lock_guard reporting(context->report_mutex);
   decltype(context->report) call = nullptr;
   void* user = nullptr;

@@ -235,9 +235,9 @@ CUresult graph_create(CUgraph* graph, unsigned flags) {
   return guarded([&] {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    const auto made = std::make_shared<CUgraph_st>();
-    enroll(made);
-    *graph = made.get();
+    const auto result = std::make_shared<CUgraph_st>();
+    enroll(result);
+    *graph = result.get();
     return CUDA_SUCCESS;
   });
 }
@@ -262,10 +262,10 @@ CUresult graph_clone(CUgraph* clone, CUgraph original_graph) {
     if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
     conditional = has_conditions(graph);
     if (conditional || has_memory_nodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
-    const std::shared_ptr<CUgraph_st> made = copy_of(graph);
-    for (const std::shared_ptr<CUgraphNode_st>& node : made->nodes) enroll(node);
-    enroll(made);
-    *clone = made.get();
+    const std::shared_ptr<CUgraph_st> created = copy_of(graph);
+    for (const std::shared_ptr<CUgraphNode_st>& node : created->nodes) enroll(node);
+    enroll(created);
+    *clone = created.get();
     return CUDA_SUCCESS;
   });
   return without_memory_nodes("cuGraphClone", result, conditional);

@@ -157,9 +157,9 @@ ModuleImage read_elf(Bytes bytes) {
 }
 
 ModuleImage read_linked(Bytes bytes) {
-  const bool whole = bytes.size() >= kLinkedHeader &&
-                     read<std::uint64_t>(bytes, 8) <= bytes.size() - kLinkedHeader;
-  if (!whole) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is truncated");
+  const bool complete = bytes.size() >= kLinkedHeader &&
+                        read<std::uint64_t>(bytes, 8) <= bytes.size() - kLinkedHeader;
+  if (!complete) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is truncated");
   const auto size = static_cast<std::size_t>(read<std::uint64_t>(bytes, 8));
   ModuleImage found;
   found.ptx = text_of(bytes.subspan(kLinkedHeader, size));

@@ -75,12 +75,12 @@ class Joiner {
   };
 
   static Module without_items(const Module& module) {
-    Module made;
-    made.version = module.version;
-    made.target = module.target;
-    made.target_options = module.target_options;
-    made.address_size = module.address_size;
-    return made;
+    Module created;
+    created.version = module.version;
+    created.target = module.target;
+    created.target_options = module.target_options;
+    created.address_size = module.address_size;
+    return created;
   }
 
   Module header() const {

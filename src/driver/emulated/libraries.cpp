@@ -53,27 +53,27 @@ CUresult module_in(CUlib_st& library, CUctx_st& context, CUmodule& module) {
   module = loaded_in(context, &library);
   if (module != nullptr) return CUDA_SUCCESS;
   JitOptions options = library.options.without_buffers();
-  CUmodule made = nullptr;
-  if (const CUresult result = load_bytes(context, library.image, library.name, options, made)) {
+  CUmodule created = nullptr;
+  if (const CUresult result = load_bytes(context, library.image, library.name, options, created)) {
     return result;
   }
-  made->library = &library;
-  apply_attributes(library, context, *made);
+  created->library = &library;
+  apply_attributes(library, context, *created);
   library.contexts.push_back(hold(&context));
   const std::lock_guard lock(context.mutex);
-  context.of_libraries[&library] = made;
-  module = made;
+  context.of_libraries[&library] = created;
+  module = created;
   return CUDA_SUCCESS;
 }
 
 void add_kernels(CUlib_st& library, std::span<const emulator::Program::Kernel> kernels) {
   for (const emulator::Program::Kernel& one : kernels) {
-    auto made = std::make_unique<CUkern_st>();
-    made->library = &library;
-    made->index = library.kernels.size();
-    made->name = one.name;
-    made->parameters = one.parameters;
-    library.kernels.push_back(std::move(made));
+    auto result = std::make_unique<CUkern_st>();
+    result->library = &library;
+    result->index = library.kernels.size();
+    result->name = one.name;
+    result->parameters = one.parameters;
+    library.kernels.push_back(std::move(result));
   }
 }
 
@@ -132,23 +132,23 @@ CUresult check_options(const CUlibraryOption* options, unsigned count, bool from
 
 CUresult load(CUlibrary* handle, std::span<const std::byte> image, const std::string& name,
               const CUjit_option* options, void** values, unsigned count) {
-  const auto made = std::make_shared<CUlib_st>();
-  made->name = name;
-  made->image.assign(image.begin(), image.end());
+  const auto created = std::make_shared<CUlib_st>();
+  created->name = name;
+  created->image.assign(image.begin(), image.end());
   std::string why;
-  if (const CUresult result = made->options.read(count, options, values, why)) {
+  if (const CUresult result = created->options.read(count, options, values, why)) {
     return refuse(result, why);
   }
-  const CUresult result = first_load(*made);
-  made->options.finish();
+  const CUresult result = first_load(*created);
+  created->options.finish();
   if (result != CUDA_SUCCESS) return result;
   // The caller's buffers are no longer used.
-  made->options = made->options.without_buffers();
-  enroll(made);
-  for (const auto& kernel : made->kernels) {
-    enroll(std::shared_ptr<CUkern_st>(made, kernel.get()));
+  created->options = created->options.without_buffers();
+  enroll(created);
+  for (const auto& kernel : created->kernels) {
+    enroll(std::shared_ptr<CUkern_st>(created, kernel.get()));
   }
-  *handle = made.get();
+  *handle = created.get();
   return CUDA_SUCCESS;
 }
 

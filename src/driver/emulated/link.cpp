@@ -156,14 +156,14 @@ CUresult link_create(unsigned num_options, CUjit_option* options, void** option_
     CUcontext context = nullptr;
     if (const CUresult result = enter(context)) return result;
     if (state_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    auto made = std::make_unique<CUlinkState_st>();
+    auto created = std::make_unique<CUlinkState_st>();
     std::string why;
-    if (const CUresult result = made->options.read(num_options, options, option_values, why)) {
+    if (const CUresult result = created->options.read(num_options, options, option_values, why)) {
       return refuse(result, why);
     }
-    if (const CUresult result = choose_gpu(*made, context->memory.gpu())) return result;
-    born(made.get());
-    *state_out = made.release();
+    if (const CUresult result = choose_gpu(*created, context->memory.gpu())) return result;
+    born(created.get());
+    *state_out = created.release();
     return CUDA_SUCCESS;
   });
 }

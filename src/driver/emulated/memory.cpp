@@ -65,19 +65,19 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   const std::lock_guard memory_lock(context.memory_mutex);
   const std::lock_guard lock(context.mutex);
   const std::uint64_t id = ++context.blocks_made;
-  const std::uint64_t whole = bytes + kPage - emulator::kAllocationAlignment;
-  if (whole < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  const std::uint64_t padded = bytes + kPage - emulator::kAllocationAlignment;
+  if (padded < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   emulator::AddressSpace& space = context.memory.space();
   const std::uint64_t start =
-      context.memory.allocate(whole, format_text("pinned allocation {}", id));
+      context.memory.allocate(padded, format_text("pinned allocation {}", id));
   const std::uint64_t skipped = (kPage - number(space.host(start)) % kPage) % kPage;
   // The emulator does not see writes of the host: all of it counts as initialised.
-  space.mark(start, whole);
+  space.mark(start, padded);
   std::byte* const host = space.host(start) + skipped;
   context.blocks[start + skipped] = {bytes, host,   start, flags | kMemHostAllocDeviceMap,
                                      id,    nullptr};
   context.pinned[number(host)] = start + skipped;
-  context.pinned_bytes += whole;
+  context.pinned_bytes += padded;
   *memory = host;
   return CUDA_SUCCESS;
 }
@@ -148,11 +148,11 @@ bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block
 CUresult release(CUctx_st& context, const CUctx_st::Block& block) {
   const CUresult result = wait_for_all(&context);
   const std::lock_guard memory_lock(context.memory_mutex);
-  std::uint64_t whole = 0;
-  if (block.host != nullptr) whole = context.memory.allocation_of(block.start).bytes;
+  std::uint64_t padded = 0;
+  if (block.host != nullptr) padded = context.memory.allocation_of(block.start).bytes;
   context.memory.free(block.start);
   const std::lock_guard lock(context.mutex);
-  context.pinned_bytes -= whole;
+  context.pinned_bytes -= padded;
   return result;
 }
 

@@ -6,7 +6,7 @@
 namespace ptxgen::inline v0::driver::emulated {
 
 /// Whether a number is an address of the emulated device, allocated or not. Host addresses never
-/// are: the device's range lies where no system maps memory.
+/// are: the device's range is where no system maps memory.
 [[nodiscard]] bool is_device_address(const CUctx_st& context, std::uint64_t address);
 /// Of an allocation of so many bytes: drivers allocate full pages of 2 MiB if possible; smaller
 /// blocks have the texture alignment.

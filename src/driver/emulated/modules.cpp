@@ -56,24 +56,24 @@ int registers_of(const emulator::Program& program, const emulator::Program::Kern
 
 std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program::Kernel& kernel,
                                          const ptx::Gpu& gpu, const JitOptions& options) {
-  auto made = std::make_unique<CUfunc_st>();
-  made->owner = owner;
-  made->kernel = &kernel;
-  made->registers = registers_of(owner->program, kernel, gpu, options);
-  made->binary_version = ptx::sm_of(gpu);
-  made->max_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
-  made->cluster_width = static_cast<int>(kernel.required_cluster.x);
-  made->cluster_height = static_cast<int>(kernel.required_cluster.y);
-  made->cluster_depth = static_cast<int>(kernel.required_cluster.z);
-  return made;
+  auto result = std::make_unique<CUfunc_st>();
+  result->owner = owner;
+  result->kernel = &kernel;
+  result->registers = registers_of(owner->program, kernel, gpu, options);
+  result->binary_version = ptx::sm_of(gpu);
+  result->max_dynamic_shared = static_cast<int>(kStaticShared) - result->static_shared();
+  result->cluster_width = static_cast<int>(kernel.required_cluster.x);
+  result->cluster_height = static_cast<int>(kernel.required_cluster.y);
+  result->cluster_depth = static_cast<int>(kernel.required_cluster.z);
+  return result;
 }
 
 /// One message in the format of ptxas.
 std::string message(const std::string& name, std::uint32_t line, std::string_view kind,
                     const std::string& text) {
-  std::string made = "ptxas " + name;
-  if (line != 0) made += format_text(", line {}", line);
-  return format_text("{}; {} : {}", made, kind, text);
+  std::string result = "ptxas " + name;
+  if (line != 0) result += format_text(", line {}", line);
+  return format_text("{}; {} : {}", result, kind, text);
 }
 
 /// Adds the reason to the error log, from which it is copied to the driver's log with no lock held.
@@ -141,15 +141,15 @@ void describe(const CUmod_st& module, JitOptions& options) {
   options.info("ptxas info    : emulated: registers are those declared, none spilled");
 }
 
-/// Parses, verifies, decodes; `made` on success. The device's memory is held.
+/// Parses, verifies, decodes; `result` on success. The device's memory is held.
 CUresult compile(emulator::Device& device, std::string_view ptx, const std::string& name,
-                 JitOptions& options, std::unique_ptr<CUmod_st>& made, CUcontext context) {
+                 JitOptions& options, std::unique_ptr<CUmod_st>& result, CUcontext context) {
   try {
-    made = std::make_unique<CUmod_st>(context, emulator::Program::load(device, ptx, name));
+    result = std::make_unique<CUmod_st>(context, emulator::Program::load(device, ptx, name));
   } catch (const Error& error) {
     return explain(error, ptx, name, options);
   }
-  for (const emulator::Program::Kernel& kernel : made->program.kernels()) {
+  for (const emulator::Program::Kernel& kernel : result->program.kernels()) {
     if (kernel.static_shared_bytes > kStaticShared) {
       return note(options, CUDA_ERROR_INVALID_PTX,
                   message(name, 0, "error  ",
@@ -158,9 +158,9 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
                                       kernel.name, count_text(kernel.static_shared_bytes, "byte"),
                                       kStaticShared)));
     }
-    made->functions.push_back(make_function(made.get(), kernel, device.gpu(), options));
+    result->functions.push_back(make_function(result.get(), kernel, device.gpu(), options));
   }
-  if (options.verbose) describe(*made, options);
+  if (options.verbose) describe(*result, options);
   return CUDA_SUCCESS;
 }
 
@@ -219,12 +219,12 @@ CUresult load_module(CUcontext context, std::string_view ptx, const std::string&
   CUresult result = check_version(ptx, name, options);
   if (result == CUDA_SUCCESS) result = check_target(context->memory.gpu(), options);
   if (result == CUDA_SUCCESS) {
-    std::unique_ptr<CUmod_st> made;
+    std::unique_ptr<CUmod_st> created;
     const std::lock_guard memory(context->memory_mutex);
-    result = compile(context->memory, ptx, name, options, made, context);
+    result = compile(context->memory, ptx, name, options, created, context);
     if (result == CUDA_SUCCESS) {
-      enter_module(*made);
-      loaded = made.release();
+      enter_module(*created);
+      loaded = created.release();
     }
   }
   return passed_on(options, before, result);
@@ -245,9 +245,9 @@ CUresult try_text(const ptx::Gpu& gpu, std::string_view ptx, const std::string& 
   CUresult result = check_version(ptx, name, options);
   if (result == CUDA_SUCCESS) {
     emulator::Device device(gpu);
-    std::unique_ptr<CUmod_st> made;
-    result = compile(device, ptx, name, options, made, nullptr);
-    if (result == CUDA_SUCCESS && look) look(*made);
+    std::unique_ptr<CUmod_st> created;
+    result = compile(device, ptx, name, options, created, nullptr);
+    if (result == CUDA_SUCCESS && look) look(*created);
   }
   return passed_on(options, before, result);
 }

@@ -325,10 +325,10 @@ CUresult mem_pool_create(CUmemoryPool* pool, const CUmemPoolProps* pool_props) {
           "cuMemPoolCreate: the emulated driver does not share memory with other processes; "
           "handleTypes must be CU_MEM_HANDLE_TYPE_NONE");
     }
-    const auto made = std::make_shared<CUmemPoolHandle_st>(pool_props->allocType, location, false,
-                                                           pool_props->maxSize);
-    enroll(made);
-    *pool = made.get();
+    const auto created = std::make_shared<CUmemPoolHandle_st>(pool_props->allocType, location,
+                                                              false, pool_props->maxSize);
+    enroll(created);
+    *pool = created.get();
     return CUDA_SUCCESS;
   });
 }

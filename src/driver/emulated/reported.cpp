@@ -45,14 +45,14 @@ using emulator::Origins;
 
 FindingStatement statement_of(const Statements& statements, const Origins* origins,
                               std::uint32_t line) {
-  FindingStatement made;
-  made.ptx_line = line;
-  made.text = statements.at(line);
-  if (origins == nullptr) return made;
+  FindingStatement result;
+  result.ptx_line = line;
+  result.text = statements.at(line);
+  if (origins == nullptr) return result;
   const Origins::Place place = origins->at(line);
-  made.cpp = place.cpp;
-  if (!origins->file.empty()) made.line = place.line;
-  return made;
+  result.cpp = place.cpp;
+  if (!origins->file.empty()) result.line = place.line;
+  return result;
 }
 
 /// How a text names the place, in the caller's terms where there are origins.
@@ -78,16 +78,16 @@ std::string text_of(const KernelLaunch& launch, const ReportedFinding& finding,
 
 ReportedFinding reported(const emulator::RunFinding& found, const Statements& statements,
                          const Origins* origins) {
-  ReportedFinding made;
-  made.found = found;
-  made.statement = statement_of(statements, origins, found.finding.line);
-  if (found.has_other) made.other = statement_of(statements, origins, found.other.line);
-  if (origins == nullptr) return made;
-  made.found.finding.cpp = made.statement.cpp;
-  made.found.finding.file = origins->file;
-  made.found.finding.line = made.statement.line;
-  made.found.finding.other_line = made.found.other.line = made.other.line;
-  return made;
+  ReportedFinding result;
+  result.found = found;
+  result.statement = statement_of(statements, origins, found.finding.line);
+  if (found.has_other) result.other = statement_of(statements, origins, found.other.line);
+  if (origins == nullptr) return result;
+  result.found.finding.cpp = result.statement.cpp;
+  result.found.finding.file = origins->file;
+  result.found.finding.line = result.statement.line;
+  result.found.finding.other_line = result.found.other.line = result.other.line;
+  return result;
 }
 
 /// What findings are grouped by: the caller's places as far as they are known.
@@ -143,14 +143,14 @@ std::vector<ReportedFinding> report_findings(const KernelLaunch& launch,
   const Statements statements(module.program.module());
   bool faulted = false;
   for (const emulator::RunFinding& found : result.findings) {
-    ReportedFinding& made = all.emplace_back(
+    ReportedFinding& created = all.emplace_back(
         reported(found, statements, module.notes ? &module.notes->origins : nullptr));
     // An access to mapped memory goes on, as on hardware.
     const bool passes = found.mapped && launch.options.mapped_pages;
     const bool strict = strict_faults() && found.finding.severity == Severity::Error;
-    made.fault = !faulted && !passes && (strict || fault_of(found.rule) != CUDA_SUCCESS);
-    faulted = faulted || made.fault;
-    made.text = text_of(launch, made, made.found);
+    created.fault = !faulted && !passes && (strict || fault_of(found.rule) != CUDA_SUCCESS);
+    faulted = faulted || created.fault;
+    created.text = text_of(launch, created, created.found);
   }
   return all;
 }

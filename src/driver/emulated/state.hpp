@@ -203,7 +203,7 @@ struct CUctx_st {
     emulated::Operation operation;
   };
   std::deque<Item> queue;
-  std::uint64_t given = 0;          ///< items ever queued
+  std::uint64_t input = 0;          ///< items ever queued
   std::uint64_t reached = 0;        ///< items done
   std::uint64_t last_blocking = 0;  ///< number of the last item that the legacy stream waits for
   bool busy = false;  ///< an item is being done, by the worker or by a synchronous call
@@ -217,7 +217,7 @@ struct CUctx_st {
   std::shared_ptr<CUstream_st> legacy;      ///< stream 0
   std::shared_ptr<CUstream_st> per_thread;  ///< CU_STREAM_PER_THREAD, one for all threads
 
-  /// What the API gave out: device memory, and pinned host memory, which lies in device memory too,
+  /// What the API gave out: device memory, and pinned host memory, which is in device memory too,
   /// so that kernels can reach it at its other address.
   struct Block {
     std::uint64_t bytes = 0;
@@ -389,8 +389,8 @@ CUresult guarded(Work&& work) noexcept {
 void log(CUlogLevel level, const std::string& text);
 /// Logs the text as an error and returns `result`.
 CUresult refuse(CUresult result, const std::string& text);
-/// Whether messages also go to standard error when nobody has registered; the stand-in sets it. A
-/// text is written there once, however often it is logged.
+/// Whether messages also go to standard error when no callback is registered; the stand-in sets it.
+/// A text is written there once, however often it is logged.
 void log_to_standard_error(bool on) noexcept;
 /// Whether every error that is found is a fault (PTXGEN_STRICT), also where hardware would go on;
 /// the stand-in sets it. For contexts made from now on.

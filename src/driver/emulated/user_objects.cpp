@@ -76,10 +76,10 @@ CUresult user_object_create(CUuserObject* object_out, void* data, CUhostFn destr
         flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const auto made =
+    const auto result =
         std::make_shared<CUuserObject_st>(data, destroy_function, std::uint64_t{initial_refcount});
-    enroll(made);
-    *object_out = made.get();
+    enroll(result);
+    *object_out = result.get();
     return CUDA_SUCCESS;
   });
 }

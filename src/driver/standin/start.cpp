@@ -92,11 +92,11 @@ CUresult driver_get_version(int* version) noexcept {
 
 const Table& table() noexcept {
   static const Table plain = [] {
-    Table made = emulated::table();
-    made.init = init;
-    made.driver_get_version = driver_get_version;
-    made.get_proc_address = get_proc_address;
-    return made;
+    Table result = emulated::table();
+    result.init = init;
+    result.driver_get_version = driver_get_version;
+    result.get_proc_address = get_proc_address;
+    return result;
   }();
   static const Table functions =
       ptxgen_driver_records ? recorder::recorded_if_asked(plain, true) : plain;

@@ -132,13 +132,13 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
 }
 
 Decoder::Deciding Decoder::deciding_results() const {
-  Deciding made;
+  Deciding computed;
   std::uint8_t bit = 1;
   const auto add = [&](const ptx::Operand& element) {
     if (element.kind == ptx::OperandKind::Register) {
       const std::uint32_t number = register_index_.find(element.as_register());
-      if (deciding_.in_thread(number)) made.in_thread |= bit;
-      if (deciding_.anywhere(number)) made.anywhere |= bit;
+      if (deciding_.in_thread(number)) computed.in_thread |= bit;
+      if (deciding_.anywhere(number)) computed.anywhere |= bit;
     }
     bit = static_cast<std::uint8_t>(bit << 1);
   };
@@ -149,12 +149,12 @@ Decoder::Deciding Decoder::deciding_results() const {
     for (const ptx::Operand& element : function().elements(result)) add(element);
   } else if (one_vector) {
     add(result);
-    if (made.in_thread != 0) made.in_thread = 0xff;
-    if (made.anywhere != 0) made.anywhere = 0xff;
+    if (computed.in_thread != 0) computed.in_thread = 0xff;
+    if (computed.anywhere != 0) computed.anywhere = 0xff;
   } else {
     add(result);
   }
-  return made;
+  return computed;
 }
 
 }  // namespace ptxgen::inline v0::emulator

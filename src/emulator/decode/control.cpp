@@ -81,10 +81,10 @@ bool depends_on_block_order(const ptx::Function& function, const ptx::Instructio
 }
 
 void Decoder::begin_segment() {
-  Segment made;
-  made.first = static_cast<std::uint32_t>(code_.steps.size());
-  made.first_statement = static_cast<std::uint32_t>(code_.segment_statements.size());
-  code_.segments.push_back(made);
+  Segment result;
+  result.first = static_cast<std::uint32_t>(code_.steps.size());
+  result.first_statement = static_cast<std::uint32_t>(code_.segment_statements.size());
+  code_.segments.push_back(result);
   const auto statements = static_cast<std::uint32_t>(function().body.size());
   segment_blocks_.push_back(statement_ < statements ? cfg_.position(cfg_.block_of(statement_))
                                                     : statements);
@@ -468,10 +468,10 @@ void Decoder::warp_step() {
         sources(ops[i], type, operands_of_row.sources);
       }
     }
-    Step made = step();
-    made.run = warp->run;
-    made.detail = static_cast<std::uint32_t>(code_.lanes.size());
-    made.immediate = static_cast<std::uint64_t>(
+    Step result = step();
+    result.run = warp->run;
+    result.detail = static_cast<std::uint32_t>(code_.lanes.size());
+    result.immediate = static_cast<std::uint64_t>(
         instruction_->get(row.mnemonic == "shfl"   ? ptx::Field::ShuffleMode
                           : row.mnemonic == "vote" ? ptx::Field::VoteMode
                                                    : ptx::Field::AtomicOp));
@@ -480,7 +480,7 @@ void Decoder::warp_step() {
       detail.together = warp->run;
     }
     code_.lanes.push_back(std::move(operands_of_row));
-    add(made);
+    add(result);
     if (warp->has_members) end_segment(std::move(detail));
     return;
   }

@@ -369,15 +369,15 @@ void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
 }
 
 Step Decoder::step() const {
-  Step made;
-  made.statement = code_.first_statement + statement_;
+  Step result;
+  result.statement = code_.first_statement + statement_;
   const ptx::Guard& guard = instruction_->guard;
   if (guard.present()) {
     // decode_instruction() has placed the register.
-    made.guard = registers_[register_index_.find(guard.predicate)];
-    made.guard_flip = guard.negated ? 0xffffffffu : 0;
+    result.guard = registers_[register_index_.find(guard.predicate)];
+    result.guard_flip = guard.negated ? 0xffffffffu : 0;
   }
-  return made;
+  return result;
 }
 
 void Decoder::add(const Step& step) { code_.steps.push_back(step); }
@@ -474,14 +474,14 @@ void Decoder::lane_step() {
     add(check);
   }
   track_lane(detail);
-  Step made = step();
-  made.run = choose_lane_handler(detail, made);
+  Step result = step();
+  result.run = choose_lane_handler(detail, result);
   // Vector handlers, which most rows have, take all that they need from the step.
-  if (reads_lane_detail(made.run)) {
-    made.detail = static_cast<std::uint32_t>(code_.lanes.size());
+  if (reads_lane_detail(result.run)) {
+    result.detail = static_cast<std::uint32_t>(code_.lanes.size());
     code_.lanes.push_back(std::move(detail));
   }
-  add(made);
+  add(result);
 }
 
 }  // namespace ptxgen::inline v0::emulator

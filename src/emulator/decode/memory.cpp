@@ -26,7 +26,7 @@ struct Parts {
 };
 
 Parts parts_of(Decoder& decoder) {
-  Parts made;
+  Parts result;
   const auto operands = decoder.operands();
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const ptx::OperandSpec* const spec =
@@ -37,23 +37,23 @@ Parts parts_of(Decoder& decoder) {
     decoder.check_elements(operands[i], *spec);
     switch (spec->role) {
       case ptx::OperandRole::Destination:
-        decoder.destinations(operands[i], type, made.results);
+        decoder.destinations(operands[i], type, result.results);
         break;
       case ptx::OperandRole::Memory:
-        made.addresses.push_back(decoder.address(operands[i]));
+        result.addresses.push_back(decoder.address(operands[i]));
         break;
       case ptx::OperandRole::Immediate:
-        made.constants.push_back(operands[i].value);
+        result.constants.push_back(operands[i].value);
         break;
       default:
         decoder.sources(operands[i], type,
                         spec->vector > 0 || spec->elements != ptx::ElementCount::Fixed
-                            ? made.fragments
-                            : made.sources);
+                            ? result.fragments
+                            : result.sources);
         break;
     }
   }
-  return made;
+  return result;
 }
 
 MbarrierDetail mbarrier_detail(const ptx::Instruction& instruction) {

@@ -152,17 +152,17 @@ std::uint64_t round_to(const Format& format, const Decimal& decimal, double near
   exponent = std::max(exponent, format.lowest_exponent);
   const double ulp = std::ldexp(1.0, exponent - static_cast<int>(format.mantissa_bits));
   const double units = near / ulp;  // exact: a power of two
-  double whole = std::floor(units);
-  const double rest = units - whole;
+  double integer = std::floor(units);
+  const double rest = units - integer;
   bool up = rest > 0.5;
   if (rest == 0.5) {
     // The double may have been rounded to the middle: compare the decimal number.
     const int side = compare(decimal, exact(near));
-    up = side > 0 || (side == 0 && std::fmod(whole, 2.0) != 0);
+    up = side > 0 || (side == 0 && std::fmod(integer, 2.0) != 0);
   }
-  if (up) whole += 1;
+  if (up) integer += 1;
   // A carry out of the mantissa increments the exponent.
-  const auto mantissa = static_cast<std::uint64_t>(whole);
+  const auto mantissa = static_cast<std::uint64_t>(integer);
   const std::uint64_t one = 1ull << format.mantissa_bits;
   if (mantissa < one) return mantissa;
   const std::uint64_t bits =
@@ -227,12 +227,12 @@ std::uint64_t floating(std::string_view text, std::string_view value_text, Type 
                              "and the bit pattern",
                              value_text));
   }
-  const std::uint64_t made = float_bits(magnitude, type, decimal);
-  if (made == ~0ull) {
+  const std::uint64_t result = float_bits(magnitude, type, decimal);
+  if (result == ~0ull) {
     refuse(text, format_text("beyond the largest .{} value, {}; write inf for infinity",
                              ptx::name(type), row.largest));
   }
-  return made | (minus ? sign : 0);
+  return result | (minus ? sign : 0);
 }
 
 std::vector<std::byte> hex_bytes(std::string_view text, std::string_view hex) {

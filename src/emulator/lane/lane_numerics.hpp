@@ -6,7 +6,7 @@
 
 namespace ptxgen::inline v0::emulator {
 
-/// The rounding that a row's word asks for; to nearest without one.
+/// The rounding of a row's modifier; to nearest without one.
 constexpr numerics::Rounding rounding_of(ptx::Modifier word) noexcept {
   using numerics::Rounding;
   using ptx::Modifier;

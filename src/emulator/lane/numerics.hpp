@@ -76,7 +76,7 @@ struct Format {
                                                         : kMagnitude);
   static constexpr Bits kNan = static_cast<Bits>(nan);  ///< the one that operations yield
   static constexpr Bits kOne = static_cast<Bits>(Bits{kBias} << fraction_bits);
-  /// An integer that holds a product of two significands, two bits of room and more.
+  /// An integer that holds a product of two significands, and two spare bits or more.
   using Work = std::conditional_t<(fraction_bits > 23), u128, u64>;
 };
 
@@ -196,7 +196,7 @@ constexpr Number<Work> unpack(typename F::Bits bits) noexcept {
           (fraction | F::kMinNormal) << (kTop<Work> - F::kFractionBits)};
 }
 
-/// Whether a magnitude that lies above its last place is rounded up.
+/// Whether a magnitude that is above its last place is rounded up.
 template <class Work>
 constexpr bool rounds_up(Rounding rounding, bool negative, bool odd, Work rest,
                          Work half) noexcept {

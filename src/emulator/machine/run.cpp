@@ -188,9 +188,9 @@ using Zeroed = std::unique_ptr<T, Free>;
 /// Zeroed memory, committed when accessed.
 template <class T>
 Zeroed<T> zeroed(std::size_t count) {
-  Zeroed<T> made(static_cast<T*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(T))));
-  if (made == nullptr) throw std::bad_alloc();
-  return made;
+  Zeroed<T> result(static_cast<T*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(T))));
+  if (result == nullptr) throw std::bad_alloc();
+  return result;
 }
 
 /// Reserved shared memory of a kernel that uses it: the system reserve of sm_80 and later.

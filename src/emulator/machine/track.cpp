@@ -55,7 +55,7 @@ std::uint64_t logic(std::uint8_t table, std::size_t sources, const std::uint64_t
 /// For packed types: an element is undefined if it is in any source.
 std::uint64_t by_element(const TrackDetail& detail, const std::uint64_t* undefined,
                          unsigned result_bits) noexcept {
-  std::uint64_t made = 0;
+  std::uint64_t result = 0;
   const unsigned width = result_bits / detail.elements;
   for (unsigned element = 0; element < detail.elements; ++element) {
     bool any = false;
@@ -63,20 +63,20 @@ std::uint64_t by_element(const TrackDetail& detail, const std::uint64_t* undefin
       const unsigned own = detail.sources[i].slot.bits / detail.elements;
       any |= (undefined[i] >> (element * own) & low(own)) != 0;
     }
-    if (any) made |= low(width) << (element * width);
+    if (any) result |= low(width) << (element * width);
   }
-  return made;
+  return result;
 }
 
 /// cvt to a packed type: the first source makes the highest element.
 std::uint64_t packed(const TrackDetail& detail, const std::uint64_t* undefined,
                      unsigned result_bits) noexcept {
-  std::uint64_t made = 0;
+  std::uint64_t result = 0;
   const unsigned width = result_bits / detail.elements;
   for (unsigned i = 0; i < detail.elements; ++i) {
-    if (undefined[i] != 0) made |= low(width) << ((detail.elements - 1 - i) * width);
+    if (undefined[i] != 0) result |= low(width) << ((detail.elements - 1 - i) * width);
   }
-  return made;
+  return result;
 }
 
 /// Lanes of `lanes` in which a value is undefined in part.
@@ -258,15 +258,15 @@ void compute_results(Context& context, const TrackDetail& detail, std::uint32_t 
   for (std::size_t i = 0; i < detail.results.size(); ++i) std::fill_n(results[i], kLanes, 0);
   std::uint64_t own_values[kMaxLaneWords] = {};
   std::uint64_t own[kMaxLaneWords];
-  std::uint64_t made[kMaxLaneWords];
+  std::uint64_t computed[kMaxLaneWords];
   for_each_lane(lanes, [&](unsigned lane) {
     std::uint64_t any = 0;
     for (std::size_t i = 0; i < sources; ++i) any |= own[i] = undefined[i][lane];
     if (any != 0 && !spreads_everywhere(detail.kind)) {
       for (std::size_t i = 0; i < sources; ++i) own_values[i] = values[i][lane];
     }
-    undefined_results(detail, own_values, own, made);
-    for (std::size_t i = 0; i < detail.results.size(); ++i) results[i][lane] = made[i];
+    undefined_results(detail, own_values, own, computed);
+    for (std::size_t i = 0; i < detail.results.size(); ++i) results[i][lane] = computed[i];
   });
   for (std::size_t i = 0; i < detail.results.size(); ++i) {
     store_undefined(context, detail.results[i], lanes, results[i]);

@@ -167,10 +167,10 @@ void match_any(Context& context, const Step& step) {
   const LaneDetail& detail = detail_of(context, step);
   const std::uint32_t executing = context.mask(step);
   for_each_lane(executing, [&](unsigned lane) {
-    const std::uint64_t mine = get_lane(context, detail.sources[0], lane);
+    const std::uint64_t own = get_lane(context, detail.sources[0], lane);
     std::uint32_t equal = 0;
     for_each_lane(members_of(context, detail.sources[1], lane, executing), [&](unsigned other) {
-      if (get_lane(context, detail.sources[0], other) == mine) equal |= 1u << other;
+      if (get_lane(context, detail.sources[0], other) == own) equal |= 1u << other;
     });
     if (detail.results[0].present()) set_lane(context, detail.results[0], lane, equal);
   });
@@ -183,10 +183,10 @@ void match_all(Context& context, const Step& step) {
   std::uint32_t masks[kLanes] = {};
   for_each_lane(executing, [&](unsigned lane) {
     const std::uint32_t members = members_of(context, detail.sources[1], lane, executing);
-    const std::uint64_t mine = get_lane(context, detail.sources[0], lane);
+    const std::uint64_t own = get_lane(context, detail.sources[0], lane);
     bool all = true;
     for_each_lane(members, [&](unsigned other) {
-      all = all && get_lane(context, detail.sources[0], other) == mine;
+      all = all && get_lane(context, detail.sources[0], other) == own;
     });
     if (all) {
       agreeing |= 1u << lane;

@@ -37,14 +37,14 @@ void check_alignment(SpaceAccess& part, ptx::Space space) {
 }
 
 /// A load of which only some bytes are used: each run of them is an access for the race check.
-void watch_used(const SpaceAccess& part, Races& races, const RaceAccess& whole) {
+void watch_used(const SpaceAccess& part, Races& races, const RaceAccess& full) {
   for (std::uint64_t left = part.request.used; left != 0;) {
     const auto first = static_cast<unsigned>(std::countr_zero(left));
     const auto count = static_cast<unsigned>(std::countr_one(left >> first));
     left &= ~(low_mask(count) << first);
     std::array<std::uint64_t, 32> addresses = part.address;
     for (std::uint64_t& address : addresses) address += first;
-    RaceAccess run = whole;
+    RaceAccess run = full;
     run.addresses = addresses.data();
     run.bytes = static_cast<std::uint8_t>(count);
     races.access(part.context, part.step.statement, run);

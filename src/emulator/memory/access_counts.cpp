@@ -121,15 +121,15 @@ SectorCount count_local_sectors(const std::uint64_t offsets[32], std::uint32_t m
 WavefrontCount count_wavefronts(const std::uint64_t offsets[32], std::uint32_t mask,
                                 unsigned bytes) noexcept {
   const unsigned lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
-  WavefrontCount made;
+  WavefrontCount result;
   for (unsigned first = 0; first < 32; first += lanes) {
     const std::uint32_t phase = mask & ((0xffffffffu >> (32 - lanes)) << first);
     if (phase == 0) continue;
-    ++made.ideal;
+    ++result.ideal;
     const bool one = bytes % 4 == 0 && without_conflict(offsets, phase, bytes);
-    made.wavefronts += one ? 1 : worst_bank(offsets, phase, bytes);
+    result.wavefronts += one ? 1 : worst_bank(offsets, phase, bytes);
   }
-  return made;
+  return result;
 }
 
 }  // namespace ptxgen::inline v0::emulator

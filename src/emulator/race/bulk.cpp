@@ -18,7 +18,7 @@ void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
   Now now{issuer, write.statement, access,      write.warp, Mark::WeakWrite,
           true,   actor.order_,    actor.rank_, 4,          true};
   const bool own = &actor == this;
-  const Stamp mine = stamp(kPendingTick, thread_of(write.warp, write.lane));
+  const Stamp self = stamp(kPendingTick, thread_of(write.warp, write.lane));
   const Stamp old = stamp(order_.floor() + 1, 0);
   const std::uint32_t read_old = (order_.floor() + 1) << 2;
   const auto first = static_cast<std::uint32_t>(write.offset / 4);
@@ -29,7 +29,7 @@ void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
     if (written_[i] == kSlow || !own) {
       slow(now, i, access.mask, 0xf);
     } else if (written_[i] < old && read_[i] < read_old) {
-      written_[i] = mine;
+      written_[i] = self;
       write_statement_[i] = write.statement;
       read_[i] = 0;
     } else {
@@ -77,9 +77,9 @@ void SharedRaces::bulk_observed(Context& context, std::uint32_t lane, const Bulk
   if (same != bulk_.end()) bulk_.erase(same);
   // A block of 32 warps leaves no warp number for the copy engine: treat the bytes as written by
   // the thread that observed the end.
-  const bool room = order_.engine() < kLanes;
-  const std::uint32_t warp = room ? order_.engine() : context.warp->index;
-  const std::uint32_t by = room ? 0 : lane;
+  const bool has_warp = order_.engine() < kLanes;
+  const std::uint32_t warp = has_warp ? order_.engine() : context.warp->index;
+  const std::uint32_t by = has_warp ? 0 : lane;
   finish_bulk(write, order_.now(), warp, by);
   sync().release_access(order_, warp, 1u << by, order_.now(), object | tag_of(context.cta));
   order_.advance(warp);

@@ -81,7 +81,7 @@ void SharedRaces::block_leaves(Cta& cta) {
     conflict.lane = static_cast<std::uint32_t>(std::countr_zero(unknown));
     conflict.bytes = at.bytes;
     conflict.address = at.address;
-    conflict.mine = at.mark;
+    conflict.own = at.mark;
     conflict.same_block = false;
     conflict.owner = &cta;
     conflict.other = {cta.warps[0].exit_statement, cta.linear, 0};

@@ -67,7 +67,7 @@ struct Conflict {
   std::uint32_t lane = 0;
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;  ///< of the lane's access
-  Mark mine{};
+  Mark own{};
   Mark theirs{};
   bool async = false;   ///< one of the two is a copy that no thread has waited for
   bool bulk = false;    ///< the other is a bulk copy; other threads have waited for its mbarrier

@@ -39,8 +39,8 @@ GlobalRaces::GlobalRaces(std::shared_ptr<RaceTeam> team, std::shared_ptr<RaceSin
         const Cta& cta = *who.context->cta;
         const Grid& grid = *who.context->grid;
         const bool theirs = !reaches_blocks(grid, release.scope, release.cta, cta.linear);
-        const bool mine = !reaches_blocks(grid, scope, release.cta, cta.linear);
-        if (!theirs && !mine) return true;
+        const bool own = !reaches_blocks(grid, scope, release.cta, cta.linear);
+        if (!theirs && !own) return true;
         Block& block = block_of(cta);
         if (block.missed.size() < kMaxMissed) {
           Missed missed;
@@ -49,7 +49,7 @@ GlobalRaces::GlobalRaces(std::shared_ptr<RaceTeam> team, std::shared_ptr<RaceSin
           missed.scope = theirs ? release.scope : scope;
           missed.statement = theirs ? release.statement : statement;
           missed.releaser = {release.statement, release.cta, release.thread};
-          missed.mine = !theirs;
+          missed.own = !theirs;
           block.missed.push_back(std::move(missed));
         }
         static_cast<void>(lane);

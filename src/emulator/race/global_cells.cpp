@@ -77,13 +77,13 @@ void GlobalRaces::check(Now& now, std::uint64_t granule, std::uint32_t lanes, st
                         const Other& other) {
   if (other.era < first_id_) return;
   const Era* const at = era(other.era);
-  const bool mine = at != nullptr && at->block == now.block.order.number();
+  const bool own = at != nullptr && at->block == now.block.order.number();
   Rule rule = Rule::GlobalRace;
   const bool mixed = mixed_with(now.mark, now.unit, other.mark, other.unit);
   if (!mixed && !conflict(now.mark, other.mark)) {
     // Strong accesses do not race if both scopes include both threads.
     const bool both = is_write(now.mark) || is_write(other.mark);
-    if (!both || mine) return;
+    if (!both || own) return;
     const std::uint64_t linear = now.context.cta->linear;
     const auto narrow = [&](ptx::Modifier scope) {
       if (at == nullptr) return scope != ptx::Modifier::none;
@@ -94,8 +94,8 @@ void GlobalRaces::check(Now& now, std::uint64_t granule, std::uint32_t lanes, st
   }
   for_each_lane(unordered(now, lanes, other), [&](unsigned lane) {
     const std::uint32_t who =
-        mine ? now.block.order.unordered_with(now.warp, lane, other.warp, other.lanes, at->tick)
-             : other.lanes;
+        own ? now.block.order.unordered_with(now.warp, lane, other.warp, other.lanes, at->tick)
+            : other.lanes;
     report(now, granule, lane, bytes, other, static_cast<std::uint32_t>(std::countr_zero(who)),
            rule);
   });
@@ -162,16 +162,15 @@ void GlobalRaces::check_vague(Now& now, std::uint64_t granule, std::uint32_t lan
   const std::uint32_t info = shadow_->read_info[granule];
   const Era* const at = era(other.era);
   const ThreadOrder& order = now.block.order;
-  const bool mine = at != nullptr && at->block == order.number();
+  const bool own = at != nullptr && at->block == order.number();
   other.vague = true;
   other.lanes = 1u << (info & 31u);
   for_each_lane(lanes, [&](unsigned lane) {
     bool certain = false;
-    const std::uint32_t known = mine && at->tick > order.floor()
-                                    ? order.known(now.warp, lane).warps_known_at(at->tick)
-                                    : 32;
+    const std::uint32_t known =
+        own && at->tick > order.floor() ? order.known(now.warp, lane).warps_known_at(at->tick) : 32;
     if ((info & kBlocksFlag) != 0) {
-      certain = mine && !order.foreign(now.warp, lane);
+      certain = own && !order.foreign(now.warp, lane);
     }
     if (!certain && (info & kWarpsFlag) != 0) {
       certain = known == 0 || (known == 1 && other.warp == now.warp);
@@ -198,19 +197,19 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   if (strong && now.mark == Mark::WeakRead) return begin();
   if (!strong && now.mark == Mark::StrongRead) return;  // keep the weak one
   const Era* const at = era(id);
-  const bool mine = at != nullptr && at->block == now.block.order.number();
+  const bool own = at != nullptr && at->block == now.block.order.number();
   const std::uint32_t code = strong ? 0u : info >> 26 & 3u;
   const std::uint32_t width = code == 1 ? 3u : code == 2 ? 15u : 1u;
   const std::uint32_t owners = width << (info & 31u);
   if ((info & kSeveral) == 0) {
     const Other other = weak_read(id, info, owners);
-    if (unordered(now, lanes, other) == 0 && !(mine && id == now.era && code != 0)) {
+    if (unordered(now, lanes, other) == 0 && !(own && id == now.era && code != 0)) {
       return begin();
     }
   } else if ((info & kBlocksFlag) == 0 && settled(now, id)) {
     return begin();
   }
-  if (!mine) {
+  if (!own) {
     info |= kBlocksFlag;
   } else if ((info >> 5 & 31u) != now.warp) {
     info |= kWarpsFlag;
@@ -319,14 +318,14 @@ void GlobalRaces::keep_scoped(Now& now, std::vector<ScopedAccess>& all, std::uin
 bool GlobalRaces::same_value(const Now& now, std::uint64_t granule, std::uint32_t lane,
                              std::uint8_t bytes, std::uint32_t other_lane, bool same_access) const {
   if (now.mark != Mark::WeakWrite || now.access.values == nullptr) return false;
-  const std::byte* mine = now.access.values + std::size_t{lane} * now.access.value_stride;
+  const std::byte* own = now.access.values + std::size_t{lane} * now.access.value_stride;
   const std::byte* theirs = now.access.values + std::size_t{other_lane} * now.access.value_stride;
   for (std::uint32_t i = 0; i < 4; ++i) {
     if ((bytes >> i & 1u) == 0) continue;
     const std::uint64_t at = shadow_->address(granule) + i;
     const std::byte* there = same_access ? theirs + (at - now.access.addresses[other_lane])
                                          : sink_->content(now.context, false, at);
-    if (there == nullptr || *there != mine[at - now.access.addresses[lane]]) return false;
+    if (there == nullptr || *there != own[at - now.access.addresses[lane]]) return false;
   }
   return true;
 }
@@ -336,37 +335,37 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
   if (team_->parallel()) throw Replay{};
   const Era& at = *era(other.era);
   const std::uint64_t linear = now.context.cta->linear;
-  Conflict made;
-  made.shared = false;
-  made.lane = lane;
-  made.bytes = now.access.bytes;
-  made.address = now.access.addresses[lane];
-  made.mine = now.mark;
-  made.theirs = other.mark;
-  made.vague = other.vague;
-  made.mixed = rule == Rule::GlobalRace && is_strong(now.mark) && is_strong(other.mark);
-  made.same_block = at.cta == linear;
-  made.same_warp = made.same_block && other.warp == now.warp;
-  made.other = {other.statement, at.cta, thread_of(other.warp, other_lane)};
+  Conflict result;
+  result.shared = false;
+  result.lane = lane;
+  result.bytes = now.access.bytes;
+  result.address = now.access.addresses[lane];
+  result.own = now.mark;
+  result.theirs = other.mark;
+  result.vague = other.vague;
+  result.mixed = rule == Rule::GlobalRace && is_strong(now.mark) && is_strong(other.mark);
+  result.same_block = at.cta == linear;
+  result.same_warp = result.same_block && other.warp == now.warp;
+  result.other = {other.statement, at.cta, thread_of(other.warp, other_lane)};
   std::uint32_t statement = now.statement;
   if (rule == Rule::ScopeTooNarrow) {
     const bool reversed = reaches_blocks(*now.context.grid, now.scope, linear, at.cta);
-    made.reversed = reversed;
-    made.scope = reversed ? other.scope : now.scope;
-  } else if (!made.same_block) {
+    result.reversed = reversed;
+    result.scope = reversed ? other.scope : now.scope;
+  } else if (!result.same_block) {
     // Would a wider scope have ordered them?
     const auto missed = std::ranges::find_if(now.block.missed, [&](const Missed& m) {
       return m.block == at.block && m.known.unknown(other.warp, 1u << other_lane, at.tick) == 0;
     });
     if (missed != now.block.missed.end() && missed->statement != kNoIndex) {
       rule = Rule::ScopeTooNarrow;
-      made.scope = missed->scope;
-      made.other = missed->releaser;
-      if (missed->mine) {
+      result.scope = missed->scope;
+      result.other = missed->releaser;
+      if (missed->own) {
         statement = missed->statement;
       } else {
-        made.other.statement = missed->statement;
-        made.reversed = true;
+        result.other.statement = missed->statement;
+        result.reversed = true;
       }
     }
   }
@@ -374,9 +373,10 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
     const std::uint64_t low = shadow_->address(granule) + std::uint64_t(std::countr_zero(bytes));
     const bool overlaps = low >= now.access.addresses[other_lane] &&
                           low - now.access.addresses[other_lane] < now.access.bytes;
-    made.same_access = other.era == now.era && made.same_warp && other.statement == now.statement &&
-                       other_lane < lane && (now.access.mask >> other_lane & 1u) != 0 && overlaps;
-    if (same_value(now, granule, lane, bytes, other_lane, made.same_access)) {
+    result.same_access = other.era == now.era && result.same_warp &&
+                         other.statement == now.statement && other_lane < lane &&
+                         (now.access.mask >> other_lane & 1u) != 0 && overlaps;
+    if (same_value(now, granule, lane, bytes, other_lane, result.same_access)) {
       rule = Rule::RaceSameValue;
     }
   }
@@ -386,8 +386,8 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
     now.reported_lane = lane;
     now.reported_statement = other.statement;
   }
-  made.rule = rule;
-  sink_->found(now.context, statement, made);
+  result.rule = rule;
+  sink_->found(now.context, statement, result);
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -81,8 +81,8 @@ bool Known::covers(const Known& other) const noexcept {
     std::uint32_t missing = extra.lanes;
     for (std::size_t i = 0; i < extras_.size() && missing != 0; ++i, ++next) {
       if (next >= extras_.size()) next = 0;
-      const Extra& mine = extras_[next];
-      if (mine.warp == extra.warp && mine.tick >= extra.tick) missing &= ~mine.lanes;
+      const Extra& own = extras_[next];
+      if (own.warp == extra.warp && own.tick >= extra.tick) missing &= ~own.lanes;
     }
     if (missing != 0) return false;
   }
@@ -168,13 +168,13 @@ std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, st
   if (tick <= floor_) return 0;
   std::uint32_t result = 0;
   for (const Group& at : warps_[warp].groups) {
-    const std::uint32_t mine = at.mask & lanes;
-    if (mine == 0) continue;
+    const std::uint32_t own = at.mask & lanes;
+    if (own == 0) continue;
     const std::uint32_t unknown = at.known.unknown(other, other_lanes, tick);
     if (unknown == 0) continue;
     // A lane is ordered after itself.
     const bool alone = other == warp && (unknown & (unknown - 1)) == 0;
-    result |= alone ? mine & ~unknown : mine;
+    result |= alone ? own & ~unknown : own;
   }
   return result;
 }

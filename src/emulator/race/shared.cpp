@@ -160,10 +160,10 @@ bool SharedRaces::read_run(Now& now, std::uint32_t first, std::uint32_t count,
   std::uint32_t others = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Stamp w = written[i];
-    const std::uint32_t mine =
+    const std::uint32_t self =
         all_ones((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & all_ones(w < pending);
     const std::uint32_t synced = all_ones((w & (31 << 5)) == warp_part) & all_ones(w < warp_old);
-    races |= ~(all_ones(w < old) | mine | synced);
+    races |= ~(all_ones(w < old) | self | synced);
     news |= all_ones(read[i] < fresh) | ((read[i] & 3) ^ table.code) | (~warps[i] & warp_bit) |
             (own_lanes[i] & ~lanes[i]);
     others |= all_ones(read[i] >= read_old);
@@ -212,10 +212,10 @@ bool SharedRaces::write_run(Now& now, std::uint32_t first, std::uint32_t count,
   std::uint32_t races = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Stamp w = written[i];
-    const std::uint32_t mine =
+    const std::uint32_t self =
         all_ones((w & 0xfff) == (static_cast<Stamp>(own[i]) | warp_part)) & all_ones(w < pending);
     const std::uint32_t synced = all_ones((w & (31 << 5)) == warp_part) & all_ones(w < warp_old);
-    races |= ~(all_ones(w < old) | mine | synced);
+    races |= ~(all_ones(w < old) | self | synced);
     const std::uint32_t read_mine =
         all_ones(lanes[i] == own_lanes[i]) & all_ones((read[i] & 3) == table.code);
     races |= ~(all_ones(read[i] < read_old) |
@@ -549,14 +549,14 @@ bool SharedRaces::same_value(const Now& now, std::uint32_t granule, std::uint32_
       now.access.values == nullptr || now.block != rank_) {
     return false;
   }
-  const std::byte* mine = now.access.values + std::size_t{lane} * now.access.value_stride;
+  const std::byte* self = now.access.values + std::size_t{lane} * now.access.value_stride;
   const std::byte* theirs = now.access.values + std::size_t{other_lane} * now.access.value_stride;
   for (std::uint32_t i = 0; i < 4; ++i) {
     if ((bytes >> i & 1u) == 0) continue;
     const std::uint64_t at = std::uint64_t{granule} * 4 + i;
     const std::byte* there = same_access ? theirs + (at - now.access.addresses[other_lane])
                                          : sink_->content(now.context, true, at);
-    if (there == nullptr || *there != mine[at - now.access.addresses[lane]]) return false;
+    if (there == nullptr || *there != self[at - now.access.addresses[lane]]) return false;
   }
   return true;
 }
@@ -577,7 +577,7 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.lane = lane;
   conflict.bytes = now.access.bytes;
   conflict.address = now.access.addresses[lane];
-  conflict.mine = now.mark;
+  conflict.own = now.mark;
   conflict.theirs = other.mark;
   conflict.mixed = is_strong(now.mark) && is_strong(other.mark);
   conflict.async = other.pending || now.pending;

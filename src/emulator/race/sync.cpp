@@ -48,12 +48,12 @@ int width(ptx::Modifier scope) noexcept {
 std::shared_ptr<Release> flatten(const Release& chain) {
   auto flat = std::make_shared<Release>();
   auto all = std::make_shared<Foreign>();
-  static const std::vector<std::uint32_t> whole(32, 0xffffffffu);
+  static const std::vector<std::uint32_t> full(32, 0xffffffffu);
   for (const Release* at = &chain; at != nullptr; at = at->before.get()) {
     if (width(at->scope) < width(ptx::Modifier::gpu)) continue;
-    (*all)[at->block].join(at->known, whole);
+    (*all)[at->block].join(at->known, full);
     if (!at->foreign) continue;
-    for (const auto& [block, known] : *at->foreign) (*all)[block].join(known, whole);
+    for (const auto& [block, known] : *at->foreign) (*all)[block].join(known, full);
   }
   flat->block = chain.block;
   flat->cta = chain.cta;
@@ -196,18 +196,18 @@ void SyncObjects::fence(const Party& party, std::uint32_t lanes, ptx::Modifier o
 void SyncObjects::release(const Party& party, std::uint32_t lanes, std::uint64_t object) {
   std::shared_ptr<Release>& at = named_[object];
   if (!at) at = std::make_shared<Release>();
-  Release mine;
-  party.order->publish(party.warp(), lanes, mine);
-  if (at->known.empty()) at->block = mine.block;
-  if (at->block == mine.block) {
-    at->known.join(mine.known, party.order->warp_lanes());
+  Release own;
+  party.order->publish(party.warp(), lanes, own);
+  if (at->known.empty()) at->block = own.block;
+  if (at->block == own.block) {
+    at->known.join(own.known, party.order->warp_lanes());
   } else {
     // Of another block of the cluster.
     auto more = std::make_shared<Foreign>();
-    (*more)[mine.block] = std::move(mine.known);
+    (*more)[own.block] = std::move(own.known);
     at->foreign = join(at->foreign, ForeignPointer(more));
   }
-  at->foreign = join(at->foreign, mine.foreign);
+  at->foreign = join(at->foreign, own.foreign);
   party.order->advance(party.warp());
 }
 
@@ -220,10 +220,10 @@ void SyncObjects::release_access(const ThreadOrder& order, std::uint32_t warp, s
     at->known.add(warp, lanes, tick, order.warp_lanes());
     return;
   }
-  Release mine;
-  mine.known.add(warp, lanes, tick, order.warp_lanes());
+  Release own;
+  own.known.add(warp, lanes, tick, order.warp_lanes());
   auto more = std::make_shared<Foreign>();
-  (*more)[order.number()] = std::move(mine.known);
+  (*more)[order.number()] = std::move(own.known);
   at->foreign = join(at->foreign, ForeignPointer(more));
 }
 

@@ -53,7 +53,7 @@ std::string remedy(const Conflict& conflict) {
            "that overlap only in part race like plain ones";
   }
   std::string text;
-  if (is_strong(conflict.mine) != is_strong(conflict.theirs)) {
+  if (is_strong(conflict.own) != is_strong(conflict.theirs)) {
     text = "make both accesses atomic or relaxed, or ";
   }
   if (!conflict.same_block && conflict.shared) {
@@ -76,8 +76,8 @@ std::string remedy(const Conflict& conflict) {
 /// their own.
 std::optional<Severity> severity_of(const Conflict& conflict) {
   const auto is = [&](Mark one, Mark other) {
-    return (conflict.mine == one && conflict.theirs == other) ||
-           (conflict.mine == other && conflict.theirs == one);
+    return (conflict.own == one && conflict.theirs == other) ||
+           (conflict.own == other && conflict.theirs == one);
   };
   if (conflict.rule != Rule::GlobalRace || conflict.mixed) return std::nullopt;
   if (!is(Mark::WeakRead, Mark::StrongWrite)) return std::nullopt;
@@ -116,7 +116,7 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
       "{} at {}{}{}", count_text(conflict.bytes, "byte"), conflict.shared ? "shared offset " : "",
       hex(conflict.address), name.empty() ? std::string() : format_text(" ({})", name));
   const std::string line = other_place.empty() ? std::string() : format_text(" {}", other_place);
-  const std::string access = format_text("{} {} {}", thread, verb(conflict.mine, false), bytes);
+  const std::string access = format_text("{} {} {}", thread, verb(conflict.own, false), bytes);
   if (conflict.rule == Rule::ExitedBlock) {
     return {format_text("{}; that block exited{}, and nothing orders the access before the exit",
                         access, line),

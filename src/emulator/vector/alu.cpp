@@ -203,7 +203,7 @@ bool comparison(const LaneOp& op, Compare& out, CompareType& type) {
 }
 
 /// Whether a handler may use the slot: it is a whole register, not a part of one.
-bool whole(const Slot& slot) {
+bool full_register(const Slot& slot) {
   return slot.present() && slot.lane_bytes != 0 && slot.lane_bytes != 16 && !slot.negated &&
          slot.bits == slot.register_bits && slot.bits == slot.lane_bytes * 8;
 }
@@ -216,7 +216,7 @@ bool half_register(const Slot& slot) {
 
 /// Whether the handler of `which` may use the slot as a source.
 bool fits_source(Alu which, const Slot& slot) {
-  return which == Alu::F32FromF16 ? half_register(slot) : whole(slot);
+  return which == Alu::F32FromF16 ? half_register(slot) : full_register(slot);
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
   Compare compare{};
   CompareType type{};
   if (comparison(op, compare, type)) {
-    if (!whole(detail.sources[0]) || !whole(detail.sources[1])) return nullptr;
+    if (!full_register(detail.sources[0]) || !full_register(detail.sources[1])) return nullptr;
     step.source[0] = detail.sources[0].offset;
     step.source[1] = detail.sources[1].offset;
     step.result = detail.results[0].offset;
@@ -236,8 +236,9 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
   }
   if (op.op == Op::selp) {
     const Slot& chooser = detail.sources[2];
-    if (!whole(detail.results[0]) || !whole(detail.sources[0]) || !whole(detail.sources[1]) ||
-        chooser.lane_bytes != 0 || detail.results[0].lane_bytes != detail.sources[0].lane_bytes ||
+    if (!full_register(detail.results[0]) || !full_register(detail.sources[0]) ||
+        !full_register(detail.sources[1]) || chooser.lane_bytes != 0 ||
+        detail.results[0].lane_bytes != detail.sources[0].lane_bytes ||
         detail.results[0].lane_bytes != detail.sources[1].lane_bytes) {
       return nullptr;
     }
@@ -247,9 +248,9 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     return isa.select(detail.results[0].lane_bytes);
   }
   if (op.op == Op::lop3) {
-    if (detail.sources.size() != 4 || !whole(detail.results[0])) return nullptr;
+    if (detail.sources.size() != 4 || !full_register(detail.results[0])) return nullptr;
     for (const Slot& slot : detail.sources) {
-      if (!whole(slot)) return nullptr;
+      if (!full_register(slot)) return nullptr;
     }
     step.result = detail.results[0].offset;
     for (std::size_t i = 0; i < 3; ++i) step.source[i] = detail.sources[i].offset;
@@ -266,7 +267,7 @@ Handler vector_handler(const LaneDetail& detail, Step& step) {
     step.source = {detail.sources[0].offset, detail.sources[0].offset, detail.sources[0].offset};
     return handlers(best_isa()).alu(Alu::Mov32);
   }
-  if (which == Alu::None || detail.results.size() != 1 || !whole(detail.results[0]) ||
+  if (which == Alu::None || detail.results.size() != 1 || !full_register(detail.results[0]) ||
       detail.sources.empty() || detail.sources.size() > 3) {
     return nullptr;
   }

@@ -140,7 +140,7 @@ void add_part(const Kit& kit, const Ptr<b8>& lane, const Value<f32>& factor, Hea
                                  : load_floats(kit.k, at, ElementType::f32, 4, how);
       for (std::uint32_t e = 0; e < 4; ++e) {
         Var<f32>& output = state.output[i * l.unit + plane * 4 + e];
-        output = kit.k.fma(factor, four.whole[e], output);
+        output = kit.k.fma(factor, four.full[e], output);
       }
     }
   }
@@ -206,11 +206,11 @@ void accumulate_parts(const Kit& kit, const Parts& parts, States& states) {
     for (std::uint32_t head = 0; head < kit.heads; ++head) {
       const Floats pair =
           load_floats(k, peaks + head * 8, ElementType::f32, 2, {.cache = Cache::cg});
-      const Value<f32> other = k.selp(pair.whole[0], -kInf, valid);
+      const Value<f32> other = k.selp(pair.full[0], -kInf, valid);
       const Value<f32> peak = k.max(view(states[head].peak), other);
       raise(kit, states[head], peak);
       const Value<f32> factor = kit.power(other, peak);
-      states[head].sum = k.fma(factor, pair.whole[1], states[head].sum);
+      states[head].sum = k.fma(factor, pair.full[1], states[head].sum);
       add_part(kit, lane + head * head_bytes, factor, states[head]);
     }
   });

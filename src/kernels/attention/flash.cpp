@@ -244,7 +244,7 @@ class FlashEmitter {
     const Floats values = load_floats(k_, from.cast<b8>(), ElementType::f32, vector_);
     for (std::uint32_t i = 0; i < kRows; ++i) {
       for (std::uint32_t e = 0; e < vector_; ++e) {
-        k_.fma_inplace(output(i, c * vector_ + e), w[i][j], values.whole[e]);
+        k_.fma_inplace(output(i, c * vector_ + e), w[i][j], values.full[e]);
       }
     }
   }

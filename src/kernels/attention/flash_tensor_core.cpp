@@ -129,8 +129,8 @@ class FlashMmaEmitter {
   // Stores the block's state; whether it is the last of its queries to arrive, the same for all
   // threads. Leaves the ticket 0.
   [[nodiscard]] Pred add_part() const {
-    const Ptr<b8> mine = first_part().offset_bytes(k_.mul_wide(kit_.part(), part_bytes()));
-    rows_.save(mine, pitch(), output());
+    const Ptr<b8> own = first_part().offset_bytes(k_.mul_wide(kit_.part(), part_bytes()));
+    rows_.save(own, pitch(), output());
     k_.bar_sync();
     auto last = k_.var<u32>(0u);
     k_.if_(thread_ == 0u, [&] {

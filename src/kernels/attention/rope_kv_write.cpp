@@ -173,7 +173,7 @@ struct Emitter {
       const Value<u32> first = k.selp(group << 2u, 0u, inside);
       const Ptr<b8, Shared> at = (stage.base() + first).template cast<b8>();
       std::vector<Value<f32>> values;
-      for (const Value<f32>& value : load_floats(k, at, ElementType::f32, kLaneValues).whole) {
+      for (const Value<f32>& value : load_floats(k, at, ElementType::f32, kLaneValues).full) {
         values.push_back(k.selp(value, 0.0f, inside));
       }
       return values;

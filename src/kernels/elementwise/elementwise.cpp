@@ -27,19 +27,19 @@ Ptr<E> group(const Ptr<T>& array, const Value<u32>& v) {
 
 // Contents of a 32-bit register: an f32, or two 16-bit floats.
 template <class T>
-struct WordOf {
+struct PackedOf {
   using Type = T;
 };
 template <>
-struct WordOf<f16> {
+struct PackedOf<f16> {
   using Type = f16x2;
 };
 template <>
-struct WordOf<bf16> {
+struct PackedOf<bf16> {
   using Type = bf16x2;
 };
 template <class T>
-using PackedWord = typename WordOf<T>::Type;
+using PackedWord = typename PackedOf<T>::Type;
 
 template <class W>
 Value<W> add_word(KernelBuilder&, const ptx::Target&, const Value<W>& x, const Value<W>& y) {

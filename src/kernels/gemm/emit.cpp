@@ -114,7 +114,7 @@ void store_strip(Kit& kit, const Ptr<f32, Shared>& sums, std::uint32_t columns, 
     k.if_(only ? inside & *only : inside, [&] {
       const Ptr<f32, Shared> from = sums + k.mad_lo(down, pitch, across);
       const Floats values = load_floats(k, from.cast<b8>(), ElementType::f32, together);
-      store_outputs(kit, c_row, c_column, values.whole);
+      store_outputs(kit, c_row, c_column, values.full);
     });
   });
 }

@@ -223,10 +223,10 @@ class Emitter {
   // threads. Leaves the ticket 0.
   [[nodiscard]] Pred add_part() {
     const Value<u32> part = k_.ctaid_y();
-    const Ptr<b8> mine = gemm::moved(k_, first_part(), part, tile_bytes(shape_));
+    const Ptr<b8> own = gemm::moved(k_, first_part(), part, tile_bytes(shape_));
     for (std::uint32_t i = 0; i < sums_.size(); ++i) {
       const auto sum = sums_[i].read();
-      k_.st(mine.offset_bytes(16 * i * shape_.threads()).template cast<f32>(),
+      k_.st(own.offset_bytes(16 * i * shape_.threads()).template cast<f32>(),
             std::array{sum[0], sum[1], sum[2], sum[3]});
     }
     k_.bar_sync();
@@ -358,12 +358,12 @@ class Emitter {
     const std::uint32_t pitch = output_pitch(shape_);
     const std::uint32_t columns = shape_.warp_n();
     const Value<u32> lane = k_.tid_x() & 31u;
-    const Ptr<f32, Shared> mine =
+    const Ptr<f32, Shared> own =
         memory_.offset_bytes(k_.mul_lo(warp_, 16 * pitch * 4)).template cast<f32>();
     if (i != 0) k_.bar_warp_sync();
     const Value<u32> group = lane >> 2u;
     const Value<u32> pair = (lane & 3u) << 1u;
-    const Ptr<f32, Shared> to = mine + k_.mad_lo(group, pitch, pair);
+    const Ptr<f32, Shared> to = own + k_.mad_lo(group, pitch, pair);
     for (std::uint32_t j = 0; j < columns / 8; ++j) {
       const auto sum = sums_[i * (columns / 8) + j].read();
       k_.st(to + 8 * j, std::array{sum[0], sum[1]});
@@ -371,7 +371,7 @@ class Emitter {
     }
     k_.bar_warp_sync();
     const Value<u32> row = origin_->row + warp_row_ + 16 * i;
-    gemm::store_strip(kit_, mine, columns, pitch, row, origin_->column + warp_column_, only);
+    gemm::store_strip(kit_, own, columns, pitch, row, origin_->column + warp_column_, only);
   }
 
   KernelBuilder& k_;

@@ -76,9 +76,9 @@ class OperandTile {
   void load_across(const Matrix& matrix, const Value<u32>& term, const Value<u32>& first,
                    const Value<u32>& outputs) {
     const Value<u32> low = k_.tid_x() & (kRunValues - 1);
-    const Value<u32> mine = k_.tid_x() >> 3u;
+    const Value<u32> own = k_.tid_x() >> 3u;
     for (std::uint32_t o = 0; o < size_; o += kThreads / kRunValues) {
-      const Value<u32> output = o == 0 ? mine : mine + o;
+      const Value<u32> output = o == 0 ? own : own + o;
       const Value<u32> j = first + output;
       const Pred in_outputs = j < outputs;
       const Ptr<b8> row = moved(k_, matrix.memory, j, matrix.pitch);

@@ -147,13 +147,13 @@ class WmmaEmitter {
   // 16 x 16 outputs of the warp, in its own part of shared memory.
   void store(const std::vector<Var<f32>>& sums, const Value<u32>& row, const Value<u32>& column) {
     const Value<u32> before = k_.mul_lo(warp_, kFragment * kFragment);
-    const Ptr<f32, Shared> mine = left_.cast<f32>() + before;
+    const Ptr<f32, Shared> own = left_.cast<f32>() + before;
     std::vector<Operand> list;
     for (const Var<f32>& sum : sums) list.emplace_back(sum);
     const Vec vector{std::span<const Operand>(list)};
     const ptx::Modifier modifiers[] = {ptx::Modifier::row, ptx::Modifier::m16n16k16,
                                        ptx::Modifier::shared};
-    const Operand operands[] = {mine, vector, kFragment};
+    const Operand operands[] = {own, vector, kFragment};
     k_.emit(ptx::Op::wmma_store_f32, modifiers, operands);
     k_.bar_warp_sync();
     const Value<u32> lane = k_.tid_x() & 31u;
@@ -162,7 +162,7 @@ class WmmaEmitter {
       const Value<u32> j = column + (place & 15u);
       const Pred in_rows = i < kit_.m;
       k_.if_(in_rows & (j < p_.n), [&] {
-        const Value<f32> sum = k_.ld(mine + place);
+        const Value<f32> sum = k_.ld(own + place);
         gemm::store_outputs(kit_, i, j, {sum});
       });
     });

@@ -60,7 +60,7 @@ Division divide(const GemvPlan& plan, std::uint32_t sms) {
   Place place(plan, all);
   std::uint64_t before = 0;
   std::uint64_t carry = 0;
-  std::uint64_t split_strip = ~std::uint64_t{0};  // the last one that a boundary lies in
+  std::uint64_t split_strip = ~std::uint64_t{0};  // the last one that a boundary is in
   std::size_t sm = 0;
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t first_strip = place.strip();

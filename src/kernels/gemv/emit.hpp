@@ -118,7 +118,7 @@ using Sums = std::vector<Var<f32>>;
 void for_each_segment(Kit& kit, const std::function<void(const Segment&)>& body);
 /// Whether there may be more than one, that is, whether `body` is in a loop.
 [[nodiscard]] bool may_loop(const GemvPlan& plan);
-/// The first item of a block, or with `next` 1 that of the block behind it.
+/// The first item of a block, or with `next` 1 that of the block after it.
 [[nodiscard]] Value<u32> first_item_of(Kit& kit, const Value<u32>& block, std::uint32_t next);
 /// The first segment, for loads that are issued before the others.
 [[nodiscard]] Segment first_segment(Kit& kit);

@@ -69,10 +69,10 @@ LaneRows::LaneRows(Kit& kit, const Value<u32>& first, std::uint32_t rows)
   KernelBuilder& k = kit.k;
   const std::uint32_t n = kit.problem().n;
   const std::uint64_t pitch = kit.problem().row_bytes();
-  const bool whole = n % (32 * rows) == 0;
-  for (std::uint32_t row = 0; row < (whole ? 1 : rows); ++row) {
+  const bool full = n % (32 * rows) == 0;
+  for (std::uint32_t row = 0; row < (full ? 1 : rows); ++row) {
     // Lanes beyond the last row read it again.
-    const Value<u32> own = whole ? first : k.min(first + 32 * row, n - 1);
+    const Value<u32> own = full ? first : k.min(first + 32 * row, n - 1);
     rows_.push_back(k.var(moved(k, *kit.a, own, pitch)));
   }
   const std::uint32_t units = info(format_.type).block_values == 32 ? 1 : 4;

@@ -70,7 +70,7 @@ class Loaded {
       k.st(to.cast<u16>(), k.cvt<u16>(data_.pairs[0]));
       return;
     }
-    const std::vector<Value<f32>>& w = data_.whole;
+    const std::vector<Value<f32>>& w = data_.full;
     if (w.size() == 4) {
       k.st(to.cast<f32>(), std::array{w[0], w[1], w[2], w[3]});
     } else if (w.size() == 2) {

@@ -32,10 +32,10 @@ std::vector<Value<f32>> swapped(Kit& kit, const Floats& first, const Floats& sec
   KernelBuilder& k = kit.k;
   std::vector<Value<f32>> low, high;
   for (std::uint32_t i = 0; i < 4; ++i) {
-    const Value<f32> given = k.selp(first.whole[i], second.whole[i], *kit.odd);
-    const Value<f32> taken = k.shfl_bfly(given, 1u);
-    low.push_back(k.selp(taken, first.whole[i], *kit.odd));
-    high.push_back(k.selp(second.whole[i], taken, *kit.odd));
+    const Value<f32> sent = k.selp(first.full[i], second.full[i], *kit.odd);
+    const Value<f32> taken = k.shfl_bfly(sent, 1u);
+    low.push_back(k.selp(taken, first.full[i], *kit.odd));
+    high.push_back(k.selp(second.full[i], taken, *kit.odd));
   }
   for (const Value<f32>& x : high) low.push_back(x);
   return low;
@@ -95,7 +95,7 @@ void load_factors_if(Kit& kit, const Ptr<b8>& factors, std::uint32_t count, std:
   const std::uint32_t take = std::min(count, std::min(factor_alignment(kit), 16u) / element);
   for (std::uint32_t i = 0; i < count; i += take) {
     const Floats part = load_floats_if(k, factors + i * element, type, take, p, kit.factor_load());
-    for (const Value<f32>& x : expand(k, part, take)) all.whole.push_back(x);
+    for (const Value<f32>& x : expand(k, part, take)) all.full.push_back(x);
   }
   step.factors.push_back(all);
 }

@@ -26,8 +26,8 @@ void swap_halves(Kit& kit, Outputs& outputs) {
   for (std::uint32_t i = 0; i < 4; ++i) {
     const Value<f32> low = read(outputs.sums, i);
     const Value<f32> high = read(outputs.sums, i + 4);
-    const Value<f32> given = k.selp(low, high, is_odd);
-    const Value<f32> taken = k.shfl_bfly(given, 1u);
+    const Value<f32> sent = k.selp(low, high, is_odd);
+    const Value<f32> taken = k.shfl_bfly(sent, 1u);
     const Value<f32> first = k.selp(taken, low, is_odd);
     const Value<f32> second = k.selp(high, taken, is_odd);
     outputs.sums[i] = first;
@@ -114,7 +114,7 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLay
     }
     for (std::uint32_t i = 0; i < loaded.size(); ++i) {
       const std::uint32_t begin = i % layout.units * layout.floats;
-      for (std::uint32_t f = 0; f < layout.floats; ++f) sums[begin + f] += loaded[i].whole[f];
+      for (std::uint32_t f = 0; f < layout.floats; ++f) sums[begin + f] += loaded[i].full[f];
     }
   };
   const auto always = [&](const Ptr<b8>& at, std::uint32_t) {
@@ -204,8 +204,8 @@ Value<f32> butterfly(Kit& kit, Sums& sums) {
       const Value<f32>& low = rows[i];
       const bool pair = i + kept_rows < rows.size();
       const Value<f32> own = pair ? k.selp(rows[i + kept_rows], low, *high) : low;
-      const Value<f32> given = pair ? k.selp(low, rows[i + kept_rows], *high) : low;
-      const Value<f32> taken = k.shfl_bfly(given, distance);
+      const Value<f32> sent = pair ? k.selp(low, rows[i + kept_rows], *high) : low;
+      const Value<f32> taken = k.shfl_bfly(sent, distance);
       kept.push_back(own + taken);
     }
     rows = std::move(kept);

@@ -42,17 +42,18 @@ std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept {
   const bool by_row = plan.problem.layout == GemvLayout::R;
   const bool exchanges = uses_workspace(plan);
   const bool loops = !parts.blocks_in_strip || plan.chunk_steps != 0;
-  std::uint32_t most = min_registers(filled(plan)) + kAddresses + (loops ? kSegments : 0) +
-                       (exchanges ? kExchange : 0) + exchanged_factors(plan, sm);
+  std::uint32_t largest = min_registers(filled(plan)) + kAddresses + (loops ? kSegments : 0) +
+                          (exchanges ? kExchange : 0) + exchanged_factors(plan, sm);
   if (exchanges) {
     const std::uint32_t sums = by_row ? 1 : lane_elements(plan);
     const std::uint32_t vector = by_row ? 1 : std::min(lane_elements(plan), 4u);
     const std::uint64_t units = sums / vector;
     const std::uint64_t loads = std::min<std::uint64_t>(kPartsAtOnce, plan.max_parts() * units);
     const auto loaded = static_cast<std::uint32_t>(loads) * vector;
-    most = std::max(most, loaded + sums + kAddParts);
+    largest = std::max(largest, loaded + sums + kAddParts);
   }
-  return std::min(max_registers(plan), static_cast<std::uint32_t>(ceil_div(most, kUnit) * kUnit));
+  return std::min(max_registers(plan),
+                  static_cast<std::uint32_t>(ceil_div(largest, kUnit) * kUnit));
 }
 
 }  // namespace ptxgen::inline v0::gemv

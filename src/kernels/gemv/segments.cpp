@@ -10,14 +10,14 @@ namespace {
 
 std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 
-// floor((n * factor + offset) / divisor) for n up to `most`; the result fits 32 bits.
-Value<u32> scaled(KernelBuilder& k, const Value<u32>& n, std::uint64_t most, std::uint64_t factor,
+// floor((n * factor + offset) / divisor) for n up to `max`; the result fits 32 bits.
+Value<u32> scaled(KernelBuilder& k, const Value<u32>& n, std::uint64_t max, std::uint64_t factor,
                   std::uint64_t offset, std::uint64_t divisor) {
-  if ((most * factor + offset) >> 32 == 0) {
+  if ((max * factor + offset) >> 32 == 0) {
     Value<u32> product(n);
     if (factor != 1) product.rebind(k.mul_lo(n, narrow(factor)));
     if (offset != 0) product.rebind(product + narrow(offset));
-    return quotient(k, product, most * factor + offset, divisor);
+    return quotient(k, product, max * factor + offset, divisor);
   }
   const Value<u64> product = k.mad_wide(n, narrow(factor), offset);
   const Value<u64> result = product / divisor;

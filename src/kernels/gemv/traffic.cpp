@@ -158,9 +158,9 @@ Weights weights(const GemvPlan& plan) noexcept {
   // lanes, layout T with one lane and one load each.
   const std::uint64_t tail_loads = by_lane ? row.tail : std::min<std::uint64_t>(row.tail, 1);
   const std::uint64_t vector_loads = row.windows + (row.lanes != 0 ? 1 : 0);
-  Weights made;
-  made.bytes = rows * length * element;
-  made.requests = copies.rows * copies.of_row + direct_rows * vector_loads + rows * tail_loads;
+  Weights result;
+  result.bytes = rows * length * element;
+  result.requests = copies.rows * copies.of_row + direct_rows * vector_loads + rows * tail_loads;
   // Rows with the same offset in a sector are equal: at most 16 kinds.
   const std::uint64_t period = kSector / std::gcd(pitch, kSector);
   for (std::uint64_t kind = 0; kind < period && kind < rows; ++kind) {
@@ -175,13 +175,13 @@ Weights weights(const GemvPlan& plan) noexcept {
     const std::uint64_t tail = by_lane ? row.tail : sectors(after, row.tail * element);
     const std::uint64_t copied =
         copies.full * sectors(offset, copies.bytes) + sectors(offset, copies.last_bytes);
-    made.sectors += of_kind(copies.rows) * copied + of_kind(rows) * tail +
-                    (of_kind(rows) - (by_lane ? of_kind(copies.rows) : 0)) * vectors;
-    made.matrix_bytes += of_kind(rows) * sectors(offset, length * element) * kSector;
+    result.sectors += of_kind(copies.rows) * copied + of_kind(rows) * tail +
+                      (of_kind(rows) - (by_lane ? of_kind(copies.rows) : 0)) * vectors;
+    result.matrix_bytes += of_kind(rows) * sectors(offset, length * element) * kSector;
   }
   const std::uint64_t span = sectors(start, problem.matrix_elements() * element) * kSector;
-  made.matrix_bytes = std::min(made.matrix_bytes, span);
-  return made;
+  result.matrix_bytes = std::min(result.matrix_bytes, span);
+  return result;
 }
 
 Traffic traffic(const GemvPlan& plan, const Weights& weights, const Division& division) noexcept {

@@ -29,7 +29,7 @@ Floats load(KernelBuilder& k, const Ptr<b8, S>& at, ElementType type, std::uint3
   Floats floats;
   floats.type = type;
   if (type == ElementType::f32) {
-    floats.whole = load_words<f32>(k, at, count, how);
+    floats.full = load_words<f32>(k, at, count, how);
   } else if (count > 1) {
     floats.pairs = load_words<u32>(k, at, count / 2, how);
   } else {
@@ -128,7 +128,7 @@ Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std
   Floats floats;
   floats.type = type;
   if (type == ElementType::f32) {
-    floats.whole = guarded_words<f32>(k, at, count, p, how, 0.0f);
+    floats.full = guarded_words<f32>(k, at, count, p, how, 0.0f);
   } else if (count > 1) {
     floats.pairs = guarded_words<u32>(k, at, count / 2, p, how, 0);
   } else {
@@ -148,7 +148,7 @@ Floats load_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint
     while (take > 1 && (i % take != 0 || i + take > count)) take /= 2;
     const Floats part = load_floats(k, at + i * element, type, take, how);
     // A single 16-bit float has its own word.
-    for (const Value<f32>& value : part.whole) run.whole.push_back(value);
+    for (const Value<f32>& value : part.full) run.full.push_back(value);
     if (type != ElementType::f32 && take == 1 && i % 2 == 1) {
       const Value<u32> high = part.pairs[0] << 16u;
       const Value<u32> low = run.pairs.back();
@@ -163,7 +163,7 @@ Floats load_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint
 }
 
 std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats, std::uint32_t count) {
-  if (floats.type == ElementType::f32) return floats.whole;
+  if (floats.type == ElementType::f32) return floats.full;
   std::vector<Value<f32>> values;
   for (std::uint32_t i = 0; i < count; i += 2) {
     const Value<u32>& word = floats.pairs[i / 2];

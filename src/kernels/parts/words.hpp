@@ -16,7 +16,7 @@ namespace ptxgen::inline v0 {
 /// Consecutive floats of one load: one per register, or 16-bit floats in pairs.
 struct Floats {
   ElementType type = ElementType::f32;
-  std::vector<Value<f32>> whole;
+  std::vector<Value<f32>> full;
   std::vector<Value<u32>> pairs;  ///< the first in the lower half; a single one alone
 };
 

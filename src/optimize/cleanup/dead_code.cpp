@@ -203,10 +203,10 @@ class Sweeper {
                                     : never  ? "guard-false"
                                     : skip   ? "skips-nothing"
                                              : "unread";
-    const std::string_view modifiers = !reached ? "control never comes to "
+    const std::string_view modifiers = !reached ? "control never reaches "
                                        : never  ? "the guard never holds of "
                                        : skip   ? "nothing stays of what is skipped by "
-                                                : "nobody reads what is written by ";
+                                                : "nothing reads what is written by ";
     context_.decide(function_, i, true, reason,
                     context_.explains()
                         ? std::string(modifiers) + quoted(context_, function_, function_.body[i])
@@ -229,7 +229,7 @@ class Sweeper {
     if (!writes || read) return;
     context_.decide(function_, i, false, why.reason,
                     context_.explains()
-                        ? "nobody reads what is written by " + quoted(context_, function_, s) +
+                        ? "nothing reads what is written by " + quoted(context_, function_, s) +
                               ", but " + std::string(why.modifiers)
                         : std::string());
   }

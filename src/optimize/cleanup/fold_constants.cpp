@@ -148,9 +148,9 @@ class Folder {
       return;
     }
     if (s.op == Op::mov) return;
-    const bool turned = (outcome.kind == Outcome::Kind::Opposite) != from.negated;
+    const bool inverted = (outcome.kind == Outcome::Kind::Opposite) != from.negated;
     from.negated = false;
-    if (turned) {
+    if (inverted) {
       if (s.op == Op::not_) return;
       put(i, edits_.make(Op::not_, {Modifier::type_pred}, {all[0], from}, i), false, "identity");
       return;

@@ -68,8 +68,9 @@ Modifier rounding_of(const Instruction& statement) {
 std::string_view forbidden_by(const Fusion& fusion, const Instruction& statement) {
   if (statement.contract != ptx::Contract::Default)
     return statement.contract == ptx::Contract::Forbid ? "the operation itself" : "";
-  const ptx::Contract whole = fusion.function().contract;
-  if (whole != ptx::Contract::Default) return whole == ptx::Contract::Forbid ? "the function" : "";
+  const ptx::Contract of_function = fusion.function().contract;
+  if (of_function != ptx::Contract::Default)
+    return of_function == ptx::Contract::Forbid ? "the function" : "";
   return fusion.options().contract ? "" : "the options of the passes";
 }
 
@@ -116,7 +117,7 @@ struct Negated {
   Operand operand;
   std::uint32_t value = kNone;  // what an instruction must negate
   std::size_t readers = 0;      // how many read that
-  std::uint32_t spare = kNone;  // a negation that nobody reads any more
+  std::uint32_t spare = kNone;  // a negation that nothing reads any more
 };
 Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, std::uint32_t sum) {
   Negated result{fusion.operand(reader, place)};

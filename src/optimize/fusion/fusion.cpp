@@ -235,7 +235,7 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
       if (use.statement != kNone && use.statement != reader)
         return several("by " + quote(use.statement) + " too");
     }
-    if (flows_[version]) return several("later on too, where paths meet or a guard keeps it", true);
+    if (flows_[version]) return several("later on too, where paths join or a guard keeps it", true);
   }
   return {};
 }
@@ -299,7 +299,7 @@ Refusal Fusion::check_operand(const Operand& operand, std::uint32_t from, std::u
     }
     case Change::TooFar:
       return refuse("too-far", [&] {
-        return "more than " + count_text(kMaxBlocks, "block") + " lie between " + quote(from) +
+        return "more than " + count_text(kMaxBlocks, "block") + " are between " + quote(from) +
                " and the sum, too many to see whether " + name(operand) +
                " is written there; multiply nearer to the sum to have them fused";
       });

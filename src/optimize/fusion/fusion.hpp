@@ -21,8 +21,8 @@ class Fusion;
 
 /// Why a candidate stays as it is.
 struct Refusal {
-  std::string_view reason;  ///< a literal; empty: nothing stands against it
-  std::string message;      ///< kept if somebody wants to read it
+  std::string_view reason;  ///< a literal; empty: no reason against it
+  std::string message;      ///< kept if the caller asks for messages
   bool liftable = false;    ///< another fusion may do away with it
   [[nodiscard]] explicit operator bool() const noexcept { return !reason.empty(); }
 };

@@ -506,7 +506,7 @@ class SplitCheck {
   }
 
   // The range of ordinals at the start of iterations that evaluate the condition.
-  void extremes(const LoopTest& test, const Induction& variable, std::uint64_t& least,
+  void extremes(const LoopTest& test, const Induction& variable, std::uint64_t& smallest,
                 std::uint64_t& greatest) const {
     const Ordinal ord = order(variable);
     const LoopComparison& goes_on = *test.goes_on;
@@ -519,7 +519,7 @@ class SplitCheck {
         ordered(inductions_.start_range(plan_.loop, goes_on.value.variable, is_signed));
     auto bound = ordered(inductions_.range(plan_.loop, goes_on.bound, variable.bits, is_signed));
     bound.max = std::min(bound.max, bound_limit_);
-    least = start.min;
+    smallest = start.min;
     greatest = ord.mask();
     if (!variable.step.constant()) return;
     const std::uint64_t step =
@@ -537,12 +537,12 @@ class SplitCheck {
     }
     const bool at_most = goes_on.relation == Relation::Le || goes_on.relation == Relation::Ge;
     if (!at_most && bound.max == 0) return;
-    std::uint64_t most = at_most ? bound.max : bound.max - 1;
+    std::uint64_t largest = at_most ? bound.max : bound.max - 1;
     if (!goes_on.value.is_next && !plan_.after_test) {
-      if (most > ord.mask() - step) return;
-      most += step;
+      if (largest > ord.mask() - step) return;
+      largest += step;
     }
-    greatest = most;
+    greatest = largest;
     if (plan_.after_test) return;
     const Relation below = ord.down ? Relation::Gt : Relation::Lt;
     if (!inductions_.starts(plan_.loop, goes_on.value.variable, below, goes_on.bound, is_signed)) {
@@ -565,10 +565,10 @@ class SplitCheck {
     if (value.offset == 0) return true;
     const std::uint64_t sign = std::uint64_t{1} << (variable.bits - 1);
     if (value.offset == sign) return false;
-    std::uint64_t least = 0, greatest = 0;
-    extremes(test, variable, least, greatest);
+    std::uint64_t smallest = 0, greatest = 0;
+    extremes(test, variable, smallest, greatest);
     const std::int64_t c = offset(variable);
-    if (c < 0) return least >= static_cast<std::uint64_t>(-c);
+    if (c < 0) return smallest >= static_cast<std::uint64_t>(-c);
     return greatest <= order(variable).mask() - static_cast<std::uint64_t>(c);
   }
 
@@ -580,14 +580,14 @@ class SplitCheck {
     plan_.strict = relation == Relation::Lt || relation == Relation::Ge;
     plan_.compares[0].first = relation == Relation::Lt || relation == Relation::Le;
     if (!variable.step.constant()) return;
-    std::uint64_t least = 0, greatest = 0;
-    extremes(test, variable, least, greatest);
+    std::uint64_t smallest = 0, greatest = 0;
+    extremes(test, variable, smallest, greatest);
     const Ordinal ord = order(variable);
     const auto raw = inductions_.range(plan_.loop, c.bound, variable.bits, c.is_signed);
     const std::uint64_t low = down ? ord(raw.max) : ord(raw.min);
     const std::uint64_t high = down ? ord(raw.min) : ord(raw.max);
     const auto plus = static_cast<std::uint64_t>(offset(variable));
-    const std::uint64_t first = (least + plus) & ord.mask();
+    const std::uint64_t first = (smallest + plus) & ord.mask();
     const std::uint64_t last = (greatest + plus) & ord.mask();
     if (plan_.strict ? last < low : last <= low) plan_.decided = plan_.outcome_is_first = true;
     if (plan_.strict ? first >= high : first > high) plan_.decided = true;

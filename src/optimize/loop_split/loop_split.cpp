@@ -143,7 +143,7 @@ class LoopSplit {
     std::int16_t min_threshold = 0;
     std::uint32_t plain = 0;  // guarded instructions and readers, taken together
     bool heavy = false;
-    const auto wants = [&](std::int16_t threshold, std::uint32_t size, bool weighty) {
+    const auto large_enough = [&](std::int16_t threshold, std::uint32_t size, bool weighty) {
       if (threshold <= 0) return false;
       if (min_threshold == 0 || threshold < min_threshold) min_threshold = threshold;
       largest = std::max(largest, size);
@@ -161,10 +161,10 @@ class LoopSplit {
         const std::int16_t hint = s.split_hint != ptx::kNoSplitHint ? s.split_hint : of_loop;
         const auto [size, weighty] =
             hint > 1 ? region(facts, plan, use.statement) : std::pair(0u, false);
-        if (wants(hint, size, weighty)) return;
+        if (large_enough(hint, size, weighty)) return;
       }
     }
-    if (plain != 0 && wants(of_loop, plain, heavy)) return;
+    if (plain != 0 && large_enough(of_loop, plain, heavy)) return;
     if (min_threshold == 0) {
       candidate.refusal = {"hint-zero",
                            "the hint of the condition, its loop or its kernel is 0: no split"};

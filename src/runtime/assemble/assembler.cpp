@@ -228,10 +228,10 @@ Assembly Assembler::assemble_with_fewest(std::string_view ptx,
     if (!tool.found || tool.tool == AssemblerTool::Driver) continue;
     how.tool = tool.tool;
     try {
-      Assembly made = assemble(ptx, how);
-      compared.push_back(
-          {made.tool, made.tool_version, made.registers, made.spill_stores, made.spill_loads});
-      if (!best || cost(made) < cost(*best)) best = std::move(made);
+      Assembly result = assemble(ptx, how);
+      compared.push_back({result.tool, result.tool_version, result.registers, result.spill_stores,
+                          result.spill_loads});
+      if (!best || cost(result) < cost(*best)) best = std::move(result);
     } catch (Error& error) {
       refusals.push_back(std::move(error));
     }

@@ -31,19 +31,19 @@ Dim3 dim3_of(const emulator::Dim3& size) noexcept { return {size.x, size.y, size
 
 LaunchFinding finding_of(const driver::emulated::LaunchReport& launch,
                          const driver::emulated::ReportedFinding& reported) {
-  LaunchFinding made;
-  made.launch = launch.number;
-  made.kernel = launch.kernel;
-  made.grid = dim3_of(launch.grid);
-  made.block = dim3_of(launch.block);
-  made.finding = reported.found.finding;
-  made.statement = reported.statement.text;
-  made.block_index = dim3_of(reported.found.block);
-  made.thread_index = dim3_of(reported.found.thread);
-  made.count = reported.found.count;
-  made.fault = reported.fault;
-  made.text = reported.text;
-  return made;
+  LaunchFinding result;
+  result.launch = launch.number;
+  result.kernel = launch.kernel;
+  result.grid = dim3_of(launch.grid);
+  result.block = dim3_of(launch.block);
+  result.finding = reported.found.finding;
+  result.statement = reported.statement.text;
+  result.block_index = dim3_of(reported.found.block);
+  result.thread_index = dim3_of(reported.found.thread);
+  result.count = reported.found.count;
+  result.fault = reported.fault;
+  result.text = reported.text;
+  return result;
 }
 
 /// Of a statement, by the builder call or else by line and text of the PTX.

@@ -121,15 +121,15 @@ std::uint64_t Workspaces::of_capture(const Stream& stream, WorkspaceNeed need) {
       if (known != nullptr && known->holds(need)) return known->address(need);
     }
   }
-  const auto made =
+  const auto result =
       std::make_shared<const Workspace>(core, core.shared_from_this(), larger(kMin, need));
-  if (core.capturing()) core.keep_for_captures(made);
+  if (core.capturing()) core.keep_for_captures(result);
   const bool hosts = stream.is_borrowed() || !core.capturing() ||
                      (core.has_borrowed() && !core.capturing(stream.handle()));
-  if (hosts) kept_.push_back(made);
+  if (hosts) kept_.push_back(result);
   std::erase_if(captured_, [](const auto& entry) { return entry.second.expired(); });
-  captured_[key] = made;
-  return made->address(need);
+  captured_[key] = result;
+  return result->address(need);
 }
 
 std::uint64_t Workspaces::address(const Stream& stream, WorkspaceNeed need, bool captured) {

@@ -71,13 +71,13 @@ std::span<const std::string_view> gemv_choices() noexcept {
 
 }  // namespace
 
-Launcher::State::State(const Context& of, LauncherOptions given)
+Launcher::State::State(const Context& of, LauncherOptions requested)
     : context(of),
       core(of.core()),
       table(core.table()),
       trace(core.trace()),
       emulated(is_emulated(of.device().info().kind)),
-      options(resolved(std::move(given))),
+      options(resolved(std::move(requested))),
       on_host(of.device().info().kind == DeviceKind::Host),
       host_target(host_target_of(of.device().info())),
       gpu(chosen_for(of, options)),
@@ -230,16 +230,16 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
     const Pipeline* pipeline;
     Launchable what;
   };
-  std::vector<Made> made;
+  std::vector<Made> result;
   for (const PrepareRequest& request : kernels) {
     const void* const spec = request.spec;
     if (request.kernel->family == nullptr) {
-      made.push_back({&pipeline, launchable(*request.kernel, spec)});
+      result.push_back({&pipeline, launchable(*request.kernel, spec)});
       continue;
     }
     const Served& call = served(*request.kernel, spec, request.operands);
     if (call.launch.kernel != nullptr) {
-      made.push_back({&pipeline, call.launch});
+      result.push_back({&pipeline, call.launch});
     } else {
       call.state->routine->open();
     }
@@ -249,7 +249,7 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
     return one.pipeline->from_described(*one.what.kernel, one.what.spec);
   };
   std::vector<ModuleCache::Request> requests;
-  for (const Made& one : made) requests.push_back({one.what.key.key, {make, &one}});
+  for (const Made& one : result) requests.push_back({one.what.key.key, {make, &one}});
   cache.prepare(requests, options.module, progress);
 }
 

@@ -79,12 +79,12 @@ constexpr std::array kLayouts = {GemvLayout::T, GemvLayout::R};
 constexpr std::array kPaths = {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk};
 
 json problem_json(const GemvProblem& problem) {
-  json made = {
+  json result = {
       {"text", to_text(problem)}, {"layout", to_string(problem.layout)}, {"lda", problem.lda}};
-  write(made, problem, kProblemNumbers);
-  write(made, problem, kProblemFlags);
-  for (const auto& row : kProblemTypes) made[row.name] = to_string(problem.*row.member);
-  return made;
+  write(result, problem, kProblemNumbers);
+  write(result, problem, kProblemFlags);
+  for (const auto& row : kProblemTypes) result[row.name] = to_string(problem.*row.member);
+  return result;
 }
 GemvProblem problem_of(const json& from) {
   GemvProblem problem;
@@ -98,10 +98,10 @@ GemvProblem problem_of(const json& from) {
 }
 
 json plan_json(const GemvPlan& plan) {
-  json made = {{"text", to_text(plan)}, {"path", to_string(plan.path)}};
-  write(made, plan, kPlanNumbers);
-  write(made, plan, kPlanFlags);
-  return made;
+  json result = {{"text", to_text(plan)}, {"path", to_string(plan.path)}};
+  write(result, plan, kPlanNumbers);
+  write(result, plan, kPlanFlags);
+  return result;
 }
 GemvPlan plan_of(const json& from, const GemvProblem& problem) {
   GemvPlan plan;
@@ -147,29 +147,29 @@ const json* records_in(const json& document) {
 json tuned_json(const TunedRecord& record) {
   json candidates = json::array();
   for (const TunedCandidate& one : record.candidates) {
-    json made = {{"plan", one.plan}};
+    json result = {{"plan", one.plan}};
     if (one.failure.empty()) {
-      made["median_us"] = one.median_us;
+      result["median_us"] = one.median_us;
     } else {
-      made["failure"] = one.failure;
+      result["failure"] = one.failure;
     }
-    candidates.push_back(std::move(made));
+    candidates.push_back(std::move(result));
   }
-  json made = {{"place", place_json(record.place)},
-               {"problem", problem_json(record.problem)},
-               {"metric", record.metric},
-               {"samples", record.samples},
-               {"candidates", std::move(candidates)}};
+  json result = {{"place", place_json(record.place)},
+                 {"problem", problem_json(record.problem)},
+                 {"metric", record.metric},
+                 {"samples", record.samples},
+                 {"candidates", std::move(candidates)}};
   if (!record.plan) {
-    made["failure"] = record.failure;
-    return made;
+    result["failure"] = record.failure;
+    return result;
   }
-  made["plan"] = plan_json(*record.plan);
-  made["median_us"] = record.median_us;
-  made["ci_low_us"] = record.low_us;
-  made["ci_high_us"] = record.high_us;
-  made["planned_us"] = record.planned_us;
-  return made;
+  result["plan"] = plan_json(*record.plan);
+  result["median_us"] = record.median_us;
+  result["ci_low_us"] = record.low_us;
+  result["ci_high_us"] = record.high_us;
+  result["planned_us"] = record.planned_us;
+  return result;
 }
 
 TunedRecord tuned_record(const json& from) {
@@ -226,13 +226,13 @@ std::string merge_tuned(std::string_view existing, std::span<const TunedRecord> 
   }
   json& records = document["records"];
   for (const TunedRecord& record : fresh) {
-    json made = tuned_json(record);
+    json result = tuned_json(record);
     const auto same = std::find_if(records.begin(), records.end(),
-                                   [&](const json& one) { return key_of(one) == key_of(made); });
+                                   [&](const json& one) { return key_of(one) == key_of(result); });
     if (same == records.end()) {
-      records.push_back(std::move(made));
+      records.push_back(std::move(result));
     } else {
-      *same = std::move(made);
+      *same = std::move(result);
     }
   }
   return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";

@@ -57,15 +57,15 @@ std::string cold_comment() {
 template <class Image>
 ModulePointer timed_load(const ContextCore& core, const Image& image, const ModuleOptions& options,
                          JitResult& outcome) {
-  auto made = std::make_shared<LoadedModule>(core.shared_from_this());
+  auto result = std::make_shared<LoadedModule>(core.shared_from_this());
   const Current current(core, Stage::Load);
   const auto start = std::chrono::steady_clock::now();
-  outcome = run_jit(core, image.data(), options, made->module.handle);
+  outcome = run_jit(core, image.data(), options, result->module.handle);
   const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
   if (outcome.failed) return nullptr;
-  made->microseconds = spent.count();
-  made->info_log = std::move(outcome.info);
-  return made;
+  result->microseconds = spent.count();
+  result->info_log = std::move(outcome.info);
+  return result;
 }
 
 /// On the emulated device: where the lines of the text come from, and who hears of launches.
@@ -113,11 +113,11 @@ ModulePointer load_text(const Context& context, const PtxSource& source,
   std::vector<EntryFacts> entries;
   if (source.module != nullptr) entries = entries_of(*source.module);
   JitResult outcome;
-  ModulePointer made = timed_load(core, text, options, outcome);
-  if (made == nullptr) throw jit_error(core, source, std::move(outcome));
-  annotate(core, made->module.handle, source);
-  made->entries = std::move(entries);
-  return made;
+  ModulePointer result = timed_load(core, text, options, outcome);
+  if (result == nullptr) throw jit_error(core, source, std::move(outcome));
+  annotate(core, result->module.handle, source);
+  result->entries = std::move(entries);
+  return result;
 }
 
 ModulePointer load_machine_code(const Context& context, std::span<const std::byte> image,
@@ -129,11 +129,11 @@ ModulePointer load_machine_code(const Context& context, std::span<const std::byt
   std::vector<EntryFacts> entries;
   if (source != nullptr) entries = entries_of(*source);
   JitResult outcome;
-  ModulePointer made = timed_load(core, image, {}, outcome);
-  if (made == nullptr) throw jit_error(core, {}, std::move(outcome));
-  annotate(core, made->module.handle, {});
-  made->entries = std::move(entries);
-  return made;
+  ModulePointer result = timed_load(core, image, {}, outcome);
+  if (result == nullptr) throw jit_error(core, {}, std::move(outcome));
+  annotate(core, result->module.handle, {});
+  result->entries = std::move(entries);
+  return result;
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ def part_images():
 def part_python():
     done = on_standin(sys.executable, here / "stranger.py")
     print(done.stdout, end="")
-    check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
+    check(done.stdout.endswith("passed\n"), "stranger.py does not reach its end")
 
 
 # Functions by cuGetProcAddress: a recorded one, one that is not; and functions that are forwarded.

@@ -110,7 +110,7 @@ void CudaRun::launch_bytes(std::string_view kernel, emulator::Dim3 grid, emulato
   bool errors = false;
   for (const emulator::RunFinding& finding : result.findings) {
     if (finding.finding.severity == Severity::Error) errors = true;
-    // Notes are no complaint; a warning nobody asked for is worth reading beside an error.
+    // Notes are no complaint; a warning not asked for is worth reading beside an error.
     if (finding.finding.severity != Severity::Note) text += emulator::to_text(finding) + "\n";
   }
   INFO(text);

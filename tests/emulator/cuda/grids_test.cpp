@@ -174,12 +174,12 @@ TEST_CASE("cuda: a step of k-means") {
       std::vector<std::int32_t> expected, total(3 * k);
       for (std::size_t i = 0; i < n; ++i) {
         std::size_t best = 0;
-        std::int32_t least = INT32_MAX;
+        std::int32_t min = INT32_MAX;
         for (std::size_t c = 0; c < k; ++c) {
           const std::int32_t dx = points[2 * i] - centres[2 * c];
           const std::int32_t dy = points[2 * i + 1] - centres[2 * c + 1];
-          if (dx * dx + dy * dy >= least) continue;
-          least = dx * dx + dy * dy;
+          if (dx * dx + dy * dy >= min) continue;
+          min = dx * dx + dy * dy;
           best = c;
         }
         expected.push_back(as_int(best));
@@ -242,10 +242,10 @@ TEST_CASE("cuda: cheapest path down a grid") {
     for (std::size_t row = 0; row + 1 < rows; ++row) {
       std::vector<std::int32_t> next(columns);
       for (std::size_t x = 0; x < columns; ++x) {
-        std::int32_t least = best[x];
-        if (x > 0) least = std::min(least, best[x - 1]);
-        if (x + 1 < columns) least = std::min(least, best[x + 1]);
-        next[x] = least + wall[row * columns + x];
+        std::int32_t smallest = best[x];
+        if (x > 0) smallest = std::min(smallest, best[x - 1]);
+        if (x + 1 < columns) smallest = std::min(smallest, best[x + 1]);
+        next[x] = smallest + wall[row * columns + x];
       }
       best = next;
     }
@@ -255,16 +255,16 @@ TEST_CASE("cuda: cheapest path down a grid") {
 
 TEST_CASE("cuda: the Mandelbrot set in fixed point") {
   run_case({"mandelbrot.cu"}, [](CudaRun& run) {
-    const int width = 75, height = 40, most = 60;
+    const int width = 75, height = 40, max = 60;
     const auto out = run.output<std::uint8_t>(at(width * height));
-    run.launch("mandelbrot", {5, 10}, {16, 4}, out, width, height, most);
+    run.launch("mandelbrot", {5, 10}, {16, 4}, out, width, height, max);
     std::vector<std::uint8_t> expected;
     for (std::int64_t p = 0; p < width * height; ++p) {
       const std::int64_t cx = (p % width * 3 << 24) / width - (2 << 24);
       const std::int64_t cy = (p / width * 2 << 24) / height - (1 << 24);
       std::int64_t x = 0, y = 0;
       int i = 0;
-      for (; i < most; ++i) {
+      for (; i < max; ++i) {
         const std::int64_t xx = x * x >> 24, yy = y * y >> 24;
         if (xx + yy > std::int64_t{4} << 24) break;
         y = (x * y >> 23) + cy;

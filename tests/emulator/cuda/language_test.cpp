@@ -193,8 +193,8 @@ TEST_CASE("cuda: structures and templates as parameters") {
     run.check_equal(out, expected);
 
     const auto quads = run.dice.integers<std::int16_t>(32 * 4, -9000, 9000);
-    const auto turned = run.output<std::int16_t>(32 * 4);
-    run.launch("rotations", {1}, {32}, run.input(quads), turned, LongPair{100, -200});
+    const auto rotated = run.output<std::int16_t>(32 * 4);
+    run.launch("rotations", {1}, {32}, run.input(quads), rotated, LongPair{100, -200});
     std::vector<std::int16_t> wanted;
     for (std::size_t i = 0; i < quads.size(); i += 4) {
       wanted.push_back(static_cast<std::int16_t>(quads[i + 3] + 100));
@@ -202,7 +202,7 @@ TEST_CASE("cuda: structures and templates as parameters") {
       wanted.push_back(quads[i + 1]);
       wanted.push_back(static_cast<std::int16_t>(quads[i + 2] * 2));
     }
-    run.check_equal(turned, wanted);
+    run.check_equal(rotated, wanted);
   });
 }
 
@@ -216,8 +216,8 @@ TEST_CASE("cuda: arrays of a thread's own") {
     for (std::size_t t = 0; t < threads; ++t) {
       std::vector<std::int32_t> counts(16);
       for (std::size_t i = 0; i < n; ++i) ++counts[in[t * n + i] & 15];
-      const auto most = std::max_element(counts.begin(), counts.end());
-      expected.push_back(static_cast<std::int32_t>(most - counts.begin()) * 1000 + *most);
+      const auto max = std::max_element(counts.begin(), counts.end());
+      expected.push_back(static_cast<std::int32_t>(max - counts.begin()) * 1000 + *max);
     }
     run.check_equal(out, expected);
 
@@ -319,12 +319,12 @@ TEST_CASE("cuda: memory allocated by kernels") {
     run.check_equal(out, expected);
 
     const auto line = run.dice.integers<std::int32_t>(2 * 40, -100, 100);
-    const auto turned = run.output<std::int32_t>(line.size());
-    run.launch("block_scratch", {2}, {40}, run.input(line), turned);
+    const auto rotated = run.output<std::int32_t>(line.size());
+    run.launch("block_scratch", {2}, {40}, run.input(line), rotated);
     std::vector<std::int32_t> wanted(line.size());
     for (std::size_t i = 0; i < line.size(); ++i)
       wanted[i] = 0x11111111 + line[i / 40 * 40 + 39 - i % 40];
-    run.check_equal(turned, wanted);
+    run.check_equal(rotated, wanted);
   });
 }
 

@@ -74,14 +74,14 @@ TEST_CASE("cuda: libcu++ atomics, barriers, pipelines, semaphores") {
     const std::size_t n = 200;
     const auto in = run.dice.integers<std::int32_t>(n, 0, 1000);
     const auto count = run.input(std::vector<std::uint32_t>(1));
-    const auto most = run.input(std::vector<std::uint32_t>(2));
+    const auto maximum = run.input(std::vector<std::uint32_t>(2));
     const auto sum = run.input(std::vector<float>(1));
-    run.launch("std_atomic", {2}, {128}, count, most, sum, run.input(in), as_int(n));
+    run.launch("std_atomic", {2}, {128}, count, maximum, sum, run.input(in), as_int(n));
     run.check_equal(count, std::vector<std::uint32_t>{as_u32(n)});
     run.check_equal(sum, {static_cast<float>(std::accumulate(in.begin(), in.end(), 0))});
     std::int32_t bits = 0;
     for (const std::int32_t value : in) bits ^= value;
-    const auto got = run.read(most);
+    const auto got = run.read(maximum);
     run.check_true(static_cast<std::int32_t>(got[1]) == bits, "the exclusive or of all");
     run.check_true(
         static_cast<std::int32_t>(got[0] | 1u) >= *std::max_element(in.begin(), in.end()),
@@ -90,12 +90,12 @@ TEST_CASE("cuda: libcu++ atomics, barriers, pipelines, semaphores") {
     const std::size_t batches = 5, blocks = 2;
     const auto data = run.dice.integers<std::int32_t>(batches * blocks * 128, -1000, 1000);
     const auto device_data = run.input(data);
-    std::vector<std::int32_t> turned(blocks * 128), reversed(blocks * 128), weighted(blocks * 64);
+    std::vector<std::int32_t> rotated(blocks * 128), reversed(blocks * 128), weighted(blocks * 64);
     for (std::size_t b = 0; b < blocks; ++b) {
       for (std::size_t t = 0; t < 128; ++t) {
         for (std::size_t r = 0; r < batches; ++r) {
           const std::size_t row = (r * blocks + b) * 128;
-          turned[b * 128 + t] += data[row + (t + r) % 128];
+          rotated[b * 128 + t] += data[row + (t + r) % 128];
           reversed[b * 128 + t] += data[row + 127 - t];
           if (t < 64) {
             weighted[b * 64 + t] += data[(r * blocks + b) * 64 + 63 - t] * as_int(r + 1);
@@ -103,9 +103,9 @@ TEST_CASE("cuda: libcu++ atomics, barriers, pipelines, semaphores") {
         }
       }
     }
-    const auto out = run.output<std::int32_t>(turned.size());
+    const auto out = run.output<std::int32_t>(rotated.size());
     run.launch("std_barrier", {2}, {128}, device_data, out, as_int(batches));
-    run.check_equal(out, turned);
+    run.check_equal(out, rotated);
     const auto out_pipeline = run.output<std::int32_t>(reversed.size());
     run.launch("std_pipeline", {2}, {128}, device_data, out_pipeline, as_int(batches));
     run.check_equal(out_pipeline, reversed);
@@ -118,7 +118,7 @@ TEST_CASE("cuda: libcu++ atomics, barriers, pipelines, semaphores") {
                done = run.input(std::vector<std::int32_t>(1));
     run.launch("std_semaphore", {2}, {64}, in_use, at_once, done);
     run.check_true(run.read(at_once)[0] >= 1 && run.read(at_once)[0] <= 6,
-                   "at most three of a block hold the semaphore");
+                   "at maximum three of a block hold the semaphore");
     run.check_equal(done, {128});
 
     const auto parts = run.dice.floats(64, 0.5f, 2.0f);
@@ -249,8 +249,8 @@ TEST_CASE("cuda: cuRAND on the device") {
     std::vector<std::uint32_t> expected;
     std::vector<float> numbers;
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::uint32_t turn = 0; turn < 2; ++turn) {
-        std::uint32_t c[4] = {turn, 0, as_u32(i), 0};
+      for (std::uint32_t iteration = 0; iteration < 2; ++iteration) {
+        std::uint32_t c[4] = {iteration, 0, as_u32(i), 0};
         auto k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
         for (int round = 0; round < 10; ++round) {
           const std::uint64_t p = std::uint64_t{0xD2511F53u} * c[0];
@@ -263,7 +263,7 @@ TEST_CASE("cuda: cuRAND on the device") {
           k1 += 0xBB67AE85u;
         }
         for (const std::uint32_t word : c) {
-          if (turn == 0) {
+          if (iteration == 0) {
             expected.push_back(word);
           } else {
             numbers.push_back(static_cast<float>(word) * 0x1p-32f + 0x1p-33f);

@@ -225,9 +225,10 @@ TEST_CASE("cuda: products with 8-bit blocks") {
     run.launch("quantize_q8", {count}, {32}, run.input(floats), out);
     std::vector<std::uint8_t> quantised(count * 34);
     for (std::size_t b = 0; b < count; ++b) {
-      float most = 0;
-      for (std::size_t i = 0; i < 32; ++i) most = std::max(most, std::abs(floats[b * 32 + i]));
-      const float scale = most / 127.0f;
+      float maximum = 0;
+      for (std::size_t i = 0; i < 32; ++i)
+        maximum = std::max(maximum, std::abs(floats[b * 32 + i]));
+      const float scale = maximum / 127.0f;
       put_half(quantised, b * 34, half_bits(scale));
       for (std::size_t i = 0; i < 32; ++i) {
         const float rounded = scale == 0 ? 0.0f : std::round(floats[b * 32 + i] / scale);
@@ -391,7 +392,7 @@ TEST_CASE("cuda: paged key cache") {
     std::int32_t heads, width, page_tokens, pages_of_sequence;
   };
   run_case({"kv_cache.cu"}, [](CudaRun& run) {
-    const std::size_t sequences = 2, heads = 2, width = 40, page = 4, most = 10, pages = 8;
+    const std::size_t sequences = 2, heads = 2, width = 40, page = 4, max = 10, pages = 8;
     const Shape shape{as_int(heads), as_int(width), as_int(page), 3};
     const std::vector<std::int32_t> table{5, 2, 7, 0, 3, -1};
     const std::vector<std::int32_t> lengths{9, 6};
@@ -409,14 +410,14 @@ TEST_CASE("cuda: paged key cache") {
     run.launch("append", {as_u32(tokens)}, {16, heads}, run.input(keys), run.input(sequence_of),
                run.input(position), device_table, cache, shape);
     const auto queries = run.dice.integers<float>(sequences * heads * width, -9, 9);
-    const auto scores = run.input(std::vector<float>(sequences * heads * most));
+    const auto scores = run.input(std::vector<float>(sequences * heads * max));
     run.launch("score", {sequences, heads}, {64}, run.input(queries), run.input(lengths),
-               device_table, cache, scores, as_int(most), shape);
-    std::vector<float> expected(sequences * heads * most);
+               device_table, cache, scores, as_int(max), shape);
+    std::vector<float> expected(sequences * heads * max);
     for (std::size_t token = 0; token < tokens; ++token) {
       const std::size_t s = at(sequence_of[token]);
       for (std::size_t h = 0; h < heads; ++h) {
-        float& score = expected[(s * heads + h) * most + at(position[token])];
+        float& score = expected[(s * heads + h) * max + at(position[token])];
         for (std::size_t i = 0; i < width; ++i)
           score += queries[(s * heads + h) * width + i] * keys[(token * heads + h) * width + i];
       }

@@ -106,11 +106,11 @@ TEST_CASE("cuda: tensor cores through wmma") {
 
     const auto bytes_a = run.dice.integers<std::int8_t>(256, -128, 127);
     const auto bytes_b = run.dice.integers<std::int8_t>(256, -128, 127);
-    const auto whole = run.output<std::int32_t>(256);
-    run.launch("wmma_bytes", {1}, {32}, run.input(bytes_a), run.input(bytes_b), whole);
+    const auto full = run.output<std::int32_t>(256);
+    run.launch("wmma_bytes", {1}, {32}, run.input(bytes_a), run.input(bytes_b), full);
     const std::vector<std::int32_t> wide_a(bytes_a.begin(), bytes_a.end());
     const std::vector<std::int32_t> wide_b(bytes_b.begin(), bytes_b.end());
-    run.check_equal(whole, product(wide_a, wide_b, 16, 16, 16, true, 7));
+    run.check_equal(full, product(wide_a, wide_b, 16, 16, 16, true, 7));
   });
 }
 

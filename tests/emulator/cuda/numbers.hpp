@@ -28,10 +28,10 @@ inline constexpr Format kHalf{5, 10}, kBfloat{8, 7}, kE4m3{4, 3}, kE5m2{5, 2};
 [[nodiscard]] inline double decoded(std::uint32_t bits, Format f) {
   const std::uint32_t fraction = bits & ((1u << f.mantissa) - 1);
   const std::uint32_t field = bits >> f.mantissa & ((1u << f.exponent) - 1);
-  const int least = 2 - (1 << (f.exponent - 1));
-  const double size = field == 0 ? std::ldexp(fraction, least - f.mantissa)
+  const int min = 2 - (1 << (f.exponent - 1));
+  const double size = field == 0 ? std::ldexp(fraction, min - f.mantissa)
                                  : std::ldexp(fraction + (1u << f.mantissa),
-                                              least + static_cast<int>(field) - 1 - f.mantissa);
+                                              min + static_cast<int>(field) - 1 - f.mantissa);
   return (bits >> (f.mantissa + f.exponent) & 1) != 0 ? -size : size;
 }
 
@@ -43,14 +43,14 @@ enum class Round : std::uint8_t { Nearest, Zero };
   const std::uint32_t sign = std::signbit(value) ? 1u << (f.mantissa + f.exponent) : 0;
   const double size = std::abs(value);
   if (size == 0) return sign;
-  const int least = 2 - (1 << (f.exponent - 1));
+  const int min = 2 - (1 << (f.exponent - 1));
   int scale = std::ilogb(size);
-  if (scale < least) scale = least;
+  if (scale < min) scale = min;
   const double scaled = std::ldexp(size, f.mantissa - scale);
   auto steps = static_cast<std::uint32_t>(round == Round::Zero ? std::trunc(scaled)
                                                                : std::nearbyint(scaled));
   // Rounding up into the next power of two carries into the exponent by itself.
-  return sign | (steps + (static_cast<std::uint32_t>(scale - least) << f.mantissa));
+  return sign | (steps + (static_cast<std::uint32_t>(scale - min) << f.mantissa));
 }
 
 [[nodiscard]] inline std::uint16_t half_bits(double value) {

@@ -344,10 +344,10 @@ TEST_CASE("cuda: fp8 conversions") {
     in[2] = 464;  // e4m3: half-way from its largest number to the next step
     in[3] = 61440;
     in[4] = INFINITY;
-    const auto clamped = [](float value, Format format, std::uint32_t most) {
+    const auto clamped = [](float value, Format format, std::uint32_t max) {
       const std::uint32_t sign = std::signbit(value) ? 128 : 0;
-      if (std::abs(value) > 65536) return static_cast<std::uint8_t>(sign | most);
-      return static_cast<std::uint8_t>(sign | std::min(encoded(std::abs(value), format), most));
+      if (std::abs(value) > 65536) return static_cast<std::uint8_t>(sign | max);
+      return static_cast<std::uint8_t>(sign | std::min(encoded(std::abs(value), format), max));
     };
     std::vector<std::uint8_t> e4, e5;
     std::vector<std::uint16_t> pairs;

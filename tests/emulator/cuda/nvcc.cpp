@@ -124,17 +124,17 @@ std::string Nvcc::compile_one(std::string_view file, const std::string& source,
   }
 
   const TemporaryDirectory scratch(Settings::from_environment().temp_dir);
-  const std::string made = scratch.file("out.ptx");
+  const std::string built = scratch.file("out.ptx");
   std::vector<std::string> call{program_};
   call.insert(call.end(), options.begin(), options.end());
-  call.insert(call.end(), {"-o", made, std::string(file)});
+  call.insert(call.end(), {"-o", built, std::string(file)});
   SubprocessOptions limits;
   limits.folder = CUDA_KERNELS_FOLDER;  // .file names stay relative
   limits.timeout = std::chrono::minutes(5);
   const SubprocessResult result = run_program(call, limits);
   if (result.exit_code != 0)
     throw Error(Stage::Assemble, "rejected", stem + ": " + result.out + result.err);
-  std::string text = read_file(made);
+  std::string text = read_file(built);
   // A run that is killed between the two leaves no key, or one that does not fit.
   fs::remove(key_path);
   write_file(text_path.string(), text);

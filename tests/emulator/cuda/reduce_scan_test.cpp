@@ -39,14 +39,14 @@ TEST_CASE("cuda: sums and maxima by shuffles") {
 
     std::vector<std::int64_t> wide(5 * 32);
     for (auto& value : wide) value = static_cast<std::int64_t>(run.dice.bits());
-    const auto most = run.output<std::int64_t>(wide.size());
-    run.launch("reduce_butterfly", {5}, {32}, run.input(wide), most);
+    const auto maximum = run.output<std::int64_t>(wide.size());
+    run.launch("reduce_butterfly", {5}, {32}, run.input(wide), maximum);
     std::vector<std::int64_t> largest(wide.size());
     for (std::size_t i = 0; i < wide.size(); ++i) {
       const auto first = wide.begin() + static_cast<std::ptrdiff_t>(i / 32 * 32);
       largest[i] = *std::max_element(first, first + 32);
     }
-    run.check_equal(most, largest);
+    run.check_equal(maximum, largest);
   });
 }
 
@@ -55,11 +55,11 @@ TEST_CASE("cuda: reductions of cooperative groups") {
     const std::size_t n = 6 * 128;
     const auto in = run.dice.integers<std::int32_t>(n, -100000, 100000);
     const auto sum = run.input(std::vector<std::int32_t>{0});
-    const auto most = run.input(std::vector<std::int32_t>{INT32_MIN});
+    const auto maximum = run.input(std::vector<std::int32_t>{INT32_MIN});
     const auto tiles = run.output<std::int32_t>(n / 8);
-    run.launch("reduce_groups", {6}, {128}, run.input(in), sum, most, tiles);
+    run.launch("reduce_groups", {6}, {128}, run.input(in), sum, maximum, tiles);
     run.check_equal(sum, {std::accumulate(in.begin(), in.end(), 0)});
-    run.check_equal(most, {*std::max_element(in.begin(), in.end())});
+    run.check_equal(maximum, {*std::max_element(in.begin(), in.end())});
     std::vector<std::int32_t> expected(n / 8);
     for (std::size_t i = 0; i < n; ++i) expected[i / 8] ^= in[i];
     run.check_equal(tiles, expected);
@@ -81,7 +81,7 @@ TEST_CASE("cuda: reductions by atomics") {
   struct Totals {
     std::uint64_t sum64 = 0;
     std::uint32_t sum = 0;
-    std::int32_t least = INT32_MAX, most = INT32_MIN;
+    std::int32_t smallest = INT32_MAX, maximum = INT32_MIN;
     std::uint32_t all = 0xffffffffu, any = 0, odd = 0;
     float fsum = 0;
     double dsum = 0;
@@ -99,8 +99,8 @@ TEST_CASE("cuda: reductions by atomics") {
       const auto bits = static_cast<std::uint32_t>(value);
       expected.sum64 += static_cast<std::uint64_t>(std::int64_t{value}) * 1000003u;
       expected.sum += bits;
-      expected.least = std::min(expected.least, value);
-      expected.most = std::max(expected.most, value);
+      expected.smallest = std::min(expected.smallest, value);
+      expected.maximum = std::max(expected.maximum, value);
       expected.all &= bits | 0x10u;
       expected.any |= bits;
       expected.odd ^= bits;
@@ -113,7 +113,8 @@ TEST_CASE("cuda: reductions by atomics") {
     run.check_values<std::uint32_t>(
         {actual.sum, actual.all, actual.any, actual.odd, actual.wraps},
         {expected.sum, expected.all, expected.any, expected.odd, expected.wraps});
-    run.check_values<std::int32_t>({actual.least, actual.most}, {expected.least, expected.most});
+    run.check_values<std::int32_t>({actual.smallest, actual.maximum},
+                                   {expected.smallest, expected.maximum});
     run.check_values<double>({actual.fsum, actual.dsum}, {expected.fsum, expected.dsum});
 
     const auto sum = run.input(std::vector<std::int32_t>{5});
@@ -121,9 +122,9 @@ TEST_CASE("cuda: reductions by atomics") {
     run.check_equal(sum, {std::accumulate(in.begin(), in.end(), 5)});
 
     const auto floats = run.dice.floats(n, -1000, 1000);
-    const auto most = run.input(std::vector<float>{-2000});
-    run.launch("reduce_atomic_cas", {8}, {128}, run.input(floats), as_int(n), most);
-    run.check_equal(most, {*std::max_element(floats.begin(), floats.end())});
+    const auto maximum = run.input(std::vector<float>{-2000});
+    run.launch("reduce_atomic_cas", {8}, {128}, run.input(floats), as_int(n), maximum);
+    run.check_equal(maximum, {*std::max_element(floats.begin(), floats.end())});
   });
 }
 
@@ -172,15 +173,15 @@ TEST_CASE("cuda: reduction instructions of a warp") {
     const auto small = run.dice.integers<std::int32_t>(32, -1000, 1000);
     const auto parts = run.output<std::int32_t>(32);
     run.launch("reduce_redux_parts", {1}, {32}, run.input(small), parts);
-    std::int32_t total = 0, most = INT32_MIN, least = INT32_MAX;
+    std::int32_t total = 0, maximum = INT32_MIN, smallest = INT32_MAX;
     for (std::size_t lane = 0; lane < 32; ++lane) {
       if (lane % 3 == 0) total += small[lane];
-      if (lane % 3 == 1) most = std::max(most, small[lane]);
-      if (lane % 3 == 2) least = std::min(least, small[lane]);
+      if (lane % 3 == 1) maximum = std::max(maximum, small[lane]);
+      if (lane % 3 == 2) smallest = std::min(smallest, small[lane]);
     }
     std::vector<std::int32_t> wanted(32);
     for (std::size_t lane = 0; lane < 32; ++lane)
-      wanted[lane] = lane % 3 == 0 ? total : lane % 3 == 1 ? most : least;
+      wanted[lane] = lane % 3 == 0 ? total : lane % 3 == 1 ? maximum : smallest;
     run.check_equal(parts, wanted);
   });
 }

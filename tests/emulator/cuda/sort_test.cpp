@@ -113,9 +113,9 @@ TEST_CASE("cuda: argmax by 64-bit atomics") {
     const auto negative = run.dice.floats(n, -100, -1);
     run.write(best, {0});
     run.launch("argmax", {12}, {128}, run.input(negative), as_int(n), best);
-    const auto most = std::max_element(negative.begin(), negative.end()) - negative.begin();
+    const auto max = std::max_element(negative.begin(), negative.end()) - negative.begin();
     run.check_values<std::uint32_t>({~static_cast<std::uint32_t>(run.read(best)[0])},
-                                    {static_cast<std::uint32_t>(most)});
+                                    {static_cast<std::uint32_t>(max)});
   });
 }
 

@@ -219,7 +219,7 @@ TEST_CASE("cuda: tiles and other groups of a block") {
     run.launch("group_relay", {1}, {64}, tokens);
     std::vector<std::uint32_t> relayed{1, 2, 3, 4};
     for (std::uint32_t& token : relayed) {
-      for (std::uint32_t turn = 0; turn < 16; ++turn) token = token * 3 + turn;
+      for (std::uint32_t iteration = 0; iteration < 16; ++iteration) token = token * 3 + iteration;
     }
     run.check_equal(tokens, std::vector<std::int32_t>(relayed.begin(), relayed.end()));
   });

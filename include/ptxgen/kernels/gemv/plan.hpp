@@ -56,7 +56,7 @@ struct GemvProblem {
   [[nodiscard]] std::uint64_t leading_dimension() const noexcept {
     return lda != 0 ? lda : layout == GemvLayout::T ? n : k;
   }
-  /// Elements from the first weight to behind the last.
+  /// Elements from the first weight to after the last.
   [[nodiscard]] std::uint64_t matrix_elements() const noexcept {
     const std::uint64_t rows = layout == GemvLayout::T ? k : n;
     const std::uint64_t row = layout == GemvLayout::T ? n : k;
@@ -69,7 +69,7 @@ struct GemvProblem {
   friend bool operator==(const GemvProblem&, const GemvProblem&) = default;
 };
 
-/// How weights come to the registers.
+/// How weights reach the registers.
 enum class GemvPath : std::uint8_t {
   Direct,  ///< loads of `load_bytes` by each lane, `unroll` of them on their way
   Async,   ///< `cp.async` into a ring in shared memory (sm_80 and newer)
