@@ -15,6 +15,7 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/tokens/embedding.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::model {
 
@@ -251,7 +252,8 @@ ElementType mixed_type(const std::string& name, std::uint32_t layers) {
   if (name == "output.weight") return ElementType::q6_k;
   const bool finer = name.ends_with("attn_v.weight") || name.ends_with("ffn_down.weight");
   if (!finer) return ElementType::q4_k;
-  const auto layer = static_cast<std::uint32_t>(std::stoul(name.substr(4)));
+  std::string_view rest = std::string_view(name).substr(4);
+  const std::uint32_t layer = take_number<std::uint32_t>(rest).value_or(0);
   const std::uint32_t eighth = layers / 8;
   const bool outer = layer < eighth || layer >= 7 * layers / 8;
   return outer || (layer - eighth) % 3 == 2 ? ElementType::q6_k : ElementType::q4_k;

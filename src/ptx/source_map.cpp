@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
+
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::ptx {
 namespace {
@@ -34,9 +36,9 @@ std::string_view after_label(std::string_view section, std::string_view label) {
   for (std::size_t at = section.find(label); at != std::string_view::npos;
        at = section.find(label, at + 1)) {
     const std::size_t end = at + label.size();
-    const bool whole =
+    const bool found =
         (at == 0 || !is_name(section[at - 1])) && end < section.size() && section[end] == ':';
-    if (whole) return section.substr(end + 1);
+    if (found) return section.substr(end + 1);
   }
   return {};
 }
@@ -52,15 +54,13 @@ std::string string_of(std::string_view values, std::uint64_t skip) {
       values.remove_prefix(3);
       continue;
     }
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(values.data(), values.data() + values.size(), value);
-    if (error != std::errc{} || value == 0 || value > 255) break;
+    const std::optional<unsigned> value = take_number<unsigned>(values);
+    if (!value || *value == 0 || *value > 255) break;
     if (skip == 0) {
-      text += static_cast<char>(value);
+      text += static_cast<char>(*value);
     } else {
       --skip;
     }
-    values.remove_prefix(static_cast<std::size_t>(end - values.data()));
   }
   return text;
 }

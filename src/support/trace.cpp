@@ -12,6 +12,7 @@
 
 #include "ptxgen/support/error.hpp"
 #include "support/exclusive_file.hpp"
+#include "support/numbers.hpp"
 #include "support/nvtx.hpp"
 #include "support/process_ids.hpp"
 #include "support/temporary_directory.hpp"
@@ -77,9 +78,8 @@ std::string to_json(const Event& event, std::uint64_t process) {
   nlohmann::ordered_json& arguments = json["args"] = nlohmann::ordered_json::object();
   for (const Argument& argument : event.arguments) {
     if (counter) {
-      std::uint64_t value = 0;
-      std::from_chars(argument.value.data(), argument.value.data() + argument.value.size(), value);
-      arguments[argument.name] = value;
+      std::string_view rest = argument.value;
+      arguments[argument.name] = take_number<std::uint64_t>(rest).value_or(0);
     } else {
       arguments[argument.name] = argument.value;
     }

@@ -1,10 +1,10 @@
 // src/tile/view_text.cpp - views as text
-#include <charconv>
 #include <vector>
 
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/tile/view.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 #include "tile/checked.hpp"
 
 namespace ptxgen::inline v0 {
@@ -41,11 +41,9 @@ class Reader {
   }
   std::int64_t number() {
     if (take("?")) return kDynamicDim;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc()) refuse();
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return value;
+    const std::optional<std::int64_t> value = take_number<std::int64_t>(rest_);
+    if (!value) refuse();
+    return *value;
   }
   Dims dims() {
     std::vector<std::int64_t> values;

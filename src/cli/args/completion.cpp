@@ -1,6 +1,8 @@
 // src/cli/args/completion.cpp - completions for shells, made of the command tree
 #include "cli/args/command_tree.hpp"
 
+#include "support/join.hpp"
+
 namespace ptxgen::cli {
 
 namespace {
@@ -10,12 +12,6 @@ std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
 }
 
 std::vector<std::string> option_names(const CommandEntry& command) {
@@ -39,10 +35,12 @@ std::string for_bash(const std::vector<CommandEntry>& tree) {
       "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
       "    words=" +
-      quoted(joined(command_names(tree)) + " " + joined(option_names(tree.front()))) +
+      quoted(join_text(command_names(tree), " ") + " " +
+             join_text(option_names(tree.front()), " ")) +
       "\n  else\n    case \"${COMP_WORDS[1]}\" in\n";
   for (std::size_t i = 1; i < tree.size(); ++i) {
-    text += "      " + tree[i].name + ") words=" + quoted(joined(option_names(tree[i]))) + " ;;\n";
+    text += "      " + tree[i].name + ") words=" + quoted(join_text(option_names(tree[i]), " ")) +
+            " ;;\n";
   }
   text +=
       "    esac\n"

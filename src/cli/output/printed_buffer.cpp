@@ -7,6 +7,7 @@
 
 #include "ptxgen/frames/watch.hpp"
 #include "ptxgen/ptx/names.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::cli {
 
@@ -41,12 +42,6 @@ std::string index_text(const PrintedBuffer& buffer, std::uint64_t row) {
     row /= buffer.shape[d];
   }
   return "[" + text + "]";
-}
-
-std::string joined(const std::vector<std::string>& parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
 }
 
 // A number where JSON has it; "nan" and "inf" stay text.
@@ -89,8 +84,8 @@ std::string to_text(const PrintedBuffer& buffer) {
     next = row.index + 1;
     text += "  ";
     if (buffer.shape.size() > 1) text += index_text(buffer, row.index) + " ";
-    text += joined(row.head, " ");
-    if (!row.tail.empty()) text += " ... " + joined(row.tail, " ");
+    text += join_text(row.head, " ");
+    if (!row.tail.empty()) text += " ... " + join_text(row.tail, " ");
     text += '\n';
   }
   return text;

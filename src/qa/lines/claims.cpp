@@ -1,9 +1,9 @@
 // src/qa/lines/claims.cpp - claims that tests decide, and all in order
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "qa/lines/claim_row.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::qa {
 
@@ -248,9 +248,8 @@ constexpr Line kLines[] = {
 };
 
 unsigned number_of(const Line& line) {
-  unsigned number = 0;
-  std::from_chars(line.id.data(), line.id.data() + line.id.size(), number);
-  return number;
+  std::string_view rest = line.id;
+  return take_number<unsigned>(rest).value_or(0);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "coverage/coverage.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "coverage/recorder.hpp"
@@ -11,6 +10,7 @@
 #include "qa/fixture.hpp"
 #include "qa/lines/lines.hpp"
 #include "qa/tally.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::qa {
 
@@ -135,9 +135,8 @@ std::vector<std::uint64_t> attributes_of(std::string_view svg, std::string_view 
   std::vector<std::uint64_t> values;
   for (auto at = svg.find(begin); at != svg.npos; at = svg.find(begin, at)) {
     at += begin.size();
-    std::uint64_t value = 0;
-    std::from_chars(svg.data() + at, svg.data() + svg.size(), value);
-    values.push_back(value);
+    std::string_view rest = std::string_view(svg).substr(at);
+    values.push_back(take_number<std::uint64_t>(rest).value_or(0));
   }
   return values;
 }

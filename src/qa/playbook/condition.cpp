@@ -2,12 +2,12 @@
 #include "qa/playbook/condition.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 #include "support/join.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::qa {
 
@@ -58,10 +58,8 @@ class ConditionReader {
   Operand operand() {
     Operand result;
     skip_spaces();
-    const char* const end = rest_.data() + rest_.size();
-    const auto parsed = std::from_chars(rest_.data(), end, result.number);
-    if (parsed.ec == std::errc()) {
-      rest_.remove_prefix(static_cast<std::size_t>(parsed.ptr - rest_.data()));
+    if (const auto number = take_number<std::int64_t>(rest_)) {
+      result.number = *number;
       return result;
     }
     result.name = name();

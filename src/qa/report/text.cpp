@@ -4,6 +4,7 @@
 #include "qa/report/report.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::qa {
 
@@ -21,12 +22,6 @@ std::string_view mark(const Outcome& outcome) {
       return "n/a";
   }
   return "";
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
 }
 
 // A text of several lines with the indentation before each but the first.
@@ -47,7 +42,8 @@ std::string line_text(const LineResult& result) {
   if (!result.outcome.reason.empty()) {
     text += indentation + on_lines(result.outcome.reason, indentation) + "\n";
   }
-  if (!result.outcome.figures.empty()) text += indentation + joined(result.outcome.figures) + "\n";
+  if (!result.outcome.figures.empty())
+    text += indentation + join_text(result.outcome.figures, "; ") + "\n";
   if (result.mutant && !result.mutant->noticed) {
     text += indentation +
             format_text("MUTANT NOT NOTICED: {}: {}\n", line.mutant.what, result.mutant->text);

@@ -2,7 +2,6 @@
 #include "runtime/assemble/assembler_tools.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstring>
 
 #include "support/format.hpp"
@@ -18,8 +17,8 @@ constexpr std::size_t kFirstLogBytes = std::size_t{64} << 10;
 constexpr std::size_t kLargestLogBytes = std::size_t{64} << 20;
 
 std::size_t target_number(const std::string& target) {
-  std::size_t number = 0;
-  std::from_chars(target.data() + 3, target.data() + target.size(), number);
+  std::string_view digits = std::string_view(target).substr(3);
+  const std::size_t number = take_number<std::size_t>(digits).value_or(0);
   if (target.back() == 'a') return number + kJitTargetAccelerated;
   if (target.back() == 'f') return number + kJitTargetFamily;
   return number;

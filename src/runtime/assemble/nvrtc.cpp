@@ -1,13 +1,13 @@
 // src/runtime/assemble/nvrtc.cpp - CUDA C++ text to PTX
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 
-#include <charconv>
 #include <cstring>
 
 #include "ptxgen/support/error.hpp"
 #include "support/dynamic_library.hpp"
 #include "support/excerpt.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 #include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
@@ -124,7 +124,8 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
   const std::size_t at = result.log.find("): error");
   if (const std::size_t open = result.log.rfind('(', at);
       at != std::string::npos && open != std::string::npos) {
-    std::from_chars(result.log.data() + open + 1, result.log.data() + at, error.line);
+    std::string_view digits = std::string_view(result.log).substr(open + 1, at - open - 1);
+    if (const auto line = take_number<decltype(error.line)>(digits)) error.line = *line;
     const std::size_t words = result.log.find(": ", at + 2);
     if (words != std::string::npos) {
       error.message =

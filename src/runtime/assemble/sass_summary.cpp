@@ -1,12 +1,12 @@
 // src/runtime/assemble/sass_summary.cpp - what machine code does with memory
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "ptxgen/runtime/assemble/disassembler.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -32,21 +32,14 @@ std::uint32_t width(std::string_view opcode) {
   return 4;
 }
 
-std::optional<std::uint32_t> number(std::string_view digits, int base) {
-  std::uint32_t value = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error != std::errc() || end == digits.data()) return {};
-  return value;
-}
-
 // The vector registers that the operands name, without those of the uniform file: R4, R2.64.
 template <class Fn>
 void for_each_register(std::string_view operands, Fn&& fn) {
   for (std::size_t at = 0; at < operands.size(); ++at) {
     if (operands[at] != 'R') continue;
     if (at != 0 && (std::isalnum(static_cast<unsigned char>(operands[at - 1])) != 0)) continue;
-    if (const auto reg = number(operands.substr(at + 1), 10)) fn(*reg);
+    std::string_view rest = operands.substr(at + 1);
+    if (const auto reg = take_number<std::uint32_t>(rest)) fn(*reg);
   }
 }
 
@@ -54,7 +47,8 @@ std::optional<std::uint32_t> branch_target(const SassInstruction& instruction) {
   if (!is(instruction.opcode, "BRA")) return {};
   const std::size_t at = instruction.operands.rfind("0x");
   if (at == std::string::npos) return {};
-  return number(std::string_view(instruction.operands).substr(at + 2), 16);
+  std::string_view digits = std::string_view(instruction.operands).substr(at + 2);
+  return take_number<std::uint32_t>(digits, 16);
 }
 
 // Loads whose data no instruction has named yet.

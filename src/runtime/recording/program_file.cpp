@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 
 #include "ptxgen/version.hpp"
@@ -11,6 +10,7 @@
 #include "runtime/recording/program_json.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -37,11 +37,9 @@ std::string path_for_process(std::string path) {
 }
 
 bool parse_limit(const std::string& text, std::uint64_t& bytes) {
-  std::uint64_t mebibytes = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, mebibytes);
+  const std::uint64_t mebibytes = parse_number<std::uint64_t>(text).value_or(0);
   bytes = mebibytes << 20;
-  return error == std::errc() && rest == end && mebibytes != 0 && bytes >> 20 == mebibytes;
+  return mebibytes != 0 && bytes >> 20 == mebibytes;
 }
 
 }  // namespace
