@@ -47,6 +47,13 @@ class AffineSolver {
                                    unsigned bits);
   std::optional<AffineForm> arithmetic(const ptx::Instruction& s,
                                        std::span<const AffineForm> sources, unsigned bits);
+  std::optional<AffineForm> division(const ptx::Instruction& s,
+                                     std::span<const AffineForm> sources);
+  std::optional<AffineForm> shift(const ptx::Instruction& s, std::span<const AffineForm> sources,
+                                  unsigned bits);
+  std::optional<AffineForm> bit_field(const ptx::Instruction& s,
+                                      std::span<const AffineForm> sources, unsigned bits);
+  AffineForm conversion(const ptx::Instruction& s, const AffineForm& source, unsigned bits);
   std::optional<AffineForm> comparison(const ptx::Instruction& s, std::size_t at,
                                        std::span<const AffineForm> sources);
   std::optional<AffineForm> parameter(const ptx::Instruction& s, std::size_t element,
@@ -55,8 +62,7 @@ class AffineSolver {
                                     unsigned bits);
   std::optional<AffineForm> special(const ptx::Operand& operand, unsigned bits);
 
-  // --- where paths meet (affine_paths.cpp)
-  // --------------------------------------------------------
+  // --- where paths join (affine_paths.cpp) ------------------------------------------------------
   void merge_inputs(std::uint32_t phi);
   void find_leaving();
   void start_phi(std::uint32_t version);

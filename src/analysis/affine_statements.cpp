@@ -23,6 +23,13 @@ bool is_stable(SpecialRegister reg) {
          of_special(reg, 1, {}) >= Agreement::Block;
 }
 
+// The bits that `by` shifts by, at most 64.
+std::optional<unsigned> shift_amount(const AffineForm& by) {
+  if (!by.is_constant()) return std::nullopt;
+  const std::uint64_t value = pattern(static_cast<std::uint64_t>(by.constant), 32);
+  return static_cast<unsigned>(std::min<std::uint64_t>(value, 64));
+}
+
 }  // namespace
 
 // --- operands -----------------------------------------------------------------------------------
@@ -97,14 +104,8 @@ std::optional<AffineForm> AffineSolver::operand(std::uint32_t statement, const O
 
 std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
                                                    std::span<const AffineForm> x, unsigned bits) {
-  const Type type = s.type();
-  const bool sign = is_signed(type);
+  const bool sign = is_signed(s.type());
   const bool low = s.get(Field::MulPart) != Modifier::hi;
-  const auto shift = [&](const AffineForm& by) -> std::optional<unsigned> {
-    if (!by.is_constant()) return std::nullopt;
-    const std::uint64_t value = pattern(static_cast<std::uint64_t>(by.constant), 32);
-    return static_cast<unsigned>(std::min<std::uint64_t>(value, 64));
-  };
   switch (s.op) {
     case Op::mov:
     case Op::cvta:
@@ -135,43 +136,17 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
       return s.op == Op::mul_wide ? *form : sum(*form, x[2]);
     }
     case Op::div:
-      // Towards zero: rounding down where nothing is negative.
-      if (!x[1].is_constant() || x[1].constant <= 0) return std::nullopt;
-      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0))
-        return std::nullopt;
-      return quotient(x[0], x[1].constant, sign);
     case Op::rem:
-      if (!x[1].is_constant() || x[1].constant <= 0) return std::nullopt;
-      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0))
-        return std::nullopt;
-      return remainder(x[0], x[1].constant);
+      return division(s, x);
     case Op::min:
       return smaller(x[0], x[1], sign, Operation::Minimum);
     case Op::max:
       return smaller(x[0], x[1], sign, Operation::Maximum);
     case Op::shl:
-    case Op::shr: {
-      const auto by = shift(x[1]);
-      if (!by) {
-        const AffineForm operands[] = {x[0], x[1]};
-        return operation(s.op == Op::shl ? Operation::ShiftLeft : Operation::ShiftRight, operands,
-                         bits, s.op == Op::shr && sign);
-      }
-      if (s.op == Op::shl)
-        return *by >= bits ? constant_form(0, bits) : scaled(x[0], std::int64_t{1} << *by);
-      // A sign that is shifted out fills everything.
-      const unsigned max = sign ? std::min(*by, bits - 1) : *by;
-      if (max >= bits) return constant_form(0, bits);
-      if (max >= 63) return std::nullopt;
-      return quotient(x[0], std::int64_t{1} << max, sign);
-    }
-    case Op::bfe: {
-      const auto from = shift(x[1]), count = shift(x[2]);
-      if (sign || !from || !count || *from + *count > bits || *count == 0 || *from >= 63 ||
-          *count >= 63)
-        return std::nullopt;
-      return remainder(quotient(x[0], std::int64_t{1} << *from, false), std::int64_t{1} << *count);
-    }
+    case Op::shr:
+      return shift(s, x, bits);
+    case Op::bfe:
+      return bit_field(s, x, bits);
     case Op::and_:
       return bit_and(x[0], x[1]);
     case Op::or_:
@@ -182,17 +157,57 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
       return negation(x[0]);
     case Op::selp:
       return selected(x[2], x[0], x[1]);
-    case Op::cvt_int: {
-      // The low bits of the source's type, as a number, in those of the destination's.
-      const Type from = s.type(1);
-      const AffineForm part = resized(x[0], ptx::bits(from));
-      const AffineForm number =
-          widened(part, std::max(ptx::bits(type), ptx::bits(from)), is_signed(from));
-      return widened(resized(number, ptx::bits(type)), bits, sign);
-    }
+    case Op::cvt_int:
+      return conversion(s, x[0], bits);
     default:
       return std::nullopt;
   }
+}
+
+std::optional<AffineForm> AffineSolver::division(const Instruction& s,
+                                                 std::span<const AffineForm> x) {
+  const bool sign = is_signed(s.type());
+  if (!x[1].is_constant() || x[1].constant <= 0) return std::nullopt;
+  // Towards zero: rounding down where nothing is negative.
+  if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0)) return std::nullopt;
+  if (s.op == Op::rem) return remainder(x[0], x[1].constant);
+  return quotient(x[0], x[1].constant, sign);
+}
+
+std::optional<AffineForm> AffineSolver::shift(const Instruction& s, std::span<const AffineForm> x,
+                                              unsigned bits) {
+  const bool sign = is_signed(s.type());
+  const auto by = shift_amount(x[1]);
+  if (!by) {
+    const AffineForm operands[] = {x[0], x[1]};
+    return operation(s.op == Op::shl ? Operation::ShiftLeft : Operation::ShiftRight, operands, bits,
+                     s.op == Op::shr && sign);
+  }
+  if (s.op == Op::shl)
+    return *by >= bits ? constant_form(0, bits) : scaled(x[0], std::int64_t{1} << *by);
+  // A sign that is shifted out fills everything.
+  const unsigned right = sign ? std::min(*by, bits - 1) : *by;
+  if (right >= bits) return constant_form(0, bits);
+  if (right >= 63) return std::nullopt;
+  return quotient(x[0], std::int64_t{1} << right, sign);
+}
+
+std::optional<AffineForm> AffineSolver::bit_field(const Instruction& s,
+                                                  std::span<const AffineForm> x, unsigned bits) {
+  const auto from = shift_amount(x[1]), count = shift_amount(x[2]);
+  if (is_signed(s.type()) || !from || !count || *from + *count > bits || *count == 0 ||
+      *from >= 63 || *count >= 63)
+    return std::nullopt;
+  return remainder(quotient(x[0], std::int64_t{1} << *from, false), std::int64_t{1} << *count);
+}
+
+// The low bits of the source's type, as a number, in those of the destination's.
+AffineForm AffineSolver::conversion(const Instruction& s, const AffineForm& source, unsigned bits) {
+  const Type type = s.type(), from = s.type(1);
+  const AffineForm part = resized(source, ptx::bits(from));
+  const AffineForm number =
+      widened(part, std::max(ptx::bits(type), ptx::bits(from)), is_signed(from));
+  return widened(resized(number, ptx::bits(type)), bits, is_signed(type));
 }
 
 std::optional<AffineForm> AffineSolver::comparison(const Instruction& s, std::size_t at,

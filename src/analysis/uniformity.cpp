@@ -167,6 +167,36 @@ class UniformitySolver {
     return {lane_bits(agreed)};
   }
 
+  // What the sources of an instruction have in common.
+  struct Sources {
+    Agreement all = Agreement::Grid;
+    Agreement agreed = Agreement::Grid;  // of the operands other than the threads' votes
+    bool writes = false;                 // whether the instruction has a result
+    std::size_t count = 0;
+    std::array<LaneSource, 4> bits;  // of the first ones
+  };
+
+  [[nodiscard]] Sources sources_of(const Instruction& s, std::span<const Operand> operands) {
+    Sources result;
+    const OperandSpecs specs(function_, s);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const OperandSpec* spec = specs[i];
+      if (spec != nullptr &&
+          (spec->role == OperandRole::Destination || spec->role == OperandRole::Returns)) {
+        result.writes = true;
+        continue;
+      }
+      const Agreement v = value(operands[i]);
+      result.all = weaker(result.all, v);
+      if (result.count < result.bits.size()) result.bits[result.count] = source(operands[i], v);
+      ++result.count;
+      // The mask of a vote, the number and the threads of a barrier.
+      if (spec == nullptr || (spec->type_source == TypeSource::Fixed && spec->fixed == Type::u32))
+        result.agreed = weaker(result.agreed, v);
+    }
+    return result;
+  }
+
   void evaluate(std::uint32_t statement) {
     const Instruction& s = function_.body[statement];
     if (s.kind != StatementKind::Instruction || own_[statement]) return;
@@ -175,34 +205,14 @@ class UniformitySolver {
     work_ += 4 + operands.size() * 4;
     const Agreement guard =
         s.guard.present() ? value(Operand::reg(s.guard.predicate)) : Agreement::Grid;
-    Agreement sources = Agreement::Grid;
-    Agreement agreed = Agreement::Grid;  // of the operands other than the threads' votes
-    bool writes = false;
-    std::array<LaneSource, 4> bits;
-    std::size_t read = 0;
-    const OperandSpecs specs(function_, s);
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const OperandSpec* spec = specs[i];
-      if (spec != nullptr &&
-          (spec->role == OperandRole::Destination || spec->role == OperandRole::Returns)) {
-        writes = true;
-        continue;
-      }
-      const Agreement v = value(operands[i]);
-      sources = weaker(sources, v);
-      if (read < bits.size()) bits[read] = source(operands[i], v);
-      ++read;
-      // The mask of a vote, the number and the threads of a barrier.
-      if (spec == nullptr || (spec->type_source == TypeSource::Fixed && spec->fixed == Type::u32))
-        agreed = weaker(agreed, v);
-    }
+    const Sources sources = sources_of(s, operands);
     const std::uint32_t block = cfg_.block_of(statement);
     const Block& code = cfg_.blocks()[block];
     if (code.terminator == statement && cfg_.successors(block).size() > 1)
-      lower_branch(block, weaker(guard, s.op == Op::brx_idx ? sources : Agreement::Grid));
+      lower_branch(block, weaker(guard, s.op == Op::brx_idx ? sources.all : Agreement::Grid));
 
     const bool carry_out = writes_carry(s);
-    if (!writes && !carry_out) {
+    if (!sources.writes && !carry_out) {
       own_[statement] = code.terminator != statement;
       return;
     }
@@ -210,13 +220,13 @@ class UniformitySolver {
     Agreement written = Agreement::None;
     const ResultKind kind = result_kind(module_, function_, s);
     if (kind == ResultKind::Computed) {
-      written = reads_carry(s) ? weaker(sources, carry_) : sources;
-      if (!reads_carry(s) && !carry_out && read <= bits.size()) {
-        low = lane_bits(s, std::span(bits).first(read));
+      written = reads_carry(s) ? weaker(sources.all, carry_) : sources.all;
+      if (!reads_carry(s) && !carry_out && sources.count <= sources.bits.size()) {
+        low = lane_bits(s, std::span(sources.bits).first(sources.count));
         if (low->differing == 0) written = std::max(written, Agreement::Warp);
       }
     } else {
-      written = uncomputed(kind, s, block, sources, agreed);
+      written = uncomputed(kind, s, block, sources.all, sources.agreed);
     }
     // If the guard is false the old value remains.
     written = weaker(written, guard);
@@ -287,9 +297,9 @@ class UniformitySolver {
       const Agreement to = weaker(result_.branches_[branch], result_.control_[branch]);
       if (cfg_.successors(branch).size() < 2 || decided_[branch] <= to) continue;
       decided_[branch] = to;
-      const std::uint32_t meet = cfg_.post_dominators().immediate(branch);
+      const std::uint32_t reconvergence = cfg_.post_dominators().immediate(branch);
       for (std::uint32_t next : cfg_.successors(branch)) {
-        for (; next != meet && next != kNoNode && next != cfg_.exit();
+        for (; next != reconvergence && next != kNoNode && next != cfg_.exit();
              next = cfg_.post_dominators().immediate(next)) {
           if (++work_ > kMaxWork) return give_up();
           if (result_.control_[next] <= to) continue;
@@ -302,13 +312,14 @@ class UniformitySolver {
   }
 
   // `branch` diverges. Each successor's name is propagated along the paths from it; where two names
-  // meet, threads of different paths reconverge. At the immediate post-dominator all reconverge,
-  // unless it precedes the branch: the first threads at the header of a loop begin another
-  // iteration, and may reconverge with others anywhere.
+  // reconvergence, threads of different paths reconverge. At the immediate post-dominator all
+  // reconverge, unless it precedes the branch: the first threads at the header of a loop begin
+  // another iteration, and may reconverge with others anywhere.
   void join(std::uint32_t branch, Agreement to) {
     const std::uint32_t nodes = cfg_.exit() + 1;
-    std::uint32_t meet = cfg_.post_dominators().immediate(branch);
-    if (meet != kNoNode && cfg_.position(meet) <= cfg_.position(branch)) meet = kNoNode;
+    std::uint32_t reconvergence = cfg_.post_dominators().immediate(branch);
+    if (reconvergence != kNoNode && cfg_.position(reconvergence) <= cfg_.position(branch))
+      reconvergence = kNoNode;
     if (names_.empty()) names_.assign(nodes, kNone);
     std::vector<std::uint32_t> open, region, joins;
     std::uint32_t name_at_branch = kNone;  // of threads that return to the branch
@@ -323,7 +334,7 @@ class UniformitySolver {
         known = node;
         joins.push_back(node);
       }
-      if (node != branch && node != meet && node != cfg_.exit()) open.push_back(node);
+      if (node != branch && node != reconvergence && node != cfg_.exit()) open.push_back(node);
     };
     // The name of a successor is not its own as a join: it may become one as well.
     for (const std::uint32_t next : cfg_.successors(branch)) arrive(next, next + nodes);
@@ -349,7 +360,7 @@ class UniformitySolver {
       if (carry_written_) lower_carry(to);
       if (comes_round) choose(written_[branch], places, to);
       for (const std::uint32_t node : region) {
-        if (node != meet && node != cfg_.exit()) choose(written_[node], places, to);
+        if (node != reconvergence && node != cfg_.exit()) choose(written_[node], places, to);
       }
       if (to < Agreement::Warp) {
         for (const std::uint32_t place : places) split_from(place);

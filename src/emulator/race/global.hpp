@@ -82,7 +82,7 @@ class GlobalRaces final : public Races {
     ptx::Modifier scope{};
     std::uint32_t statement = kNoIndex;
     OtherParty releaser;
-    bool mine = false;  ///< the acquire is the narrow one
+    bool own = false;  ///< the acquire is the narrow one
   };
   struct Block {
     Block(const Cta& cta, std::uint32_t number) : order(cta, number), lanes(cta.warps.size()) {}
@@ -152,6 +152,10 @@ class GlobalRaces final : public Races {
                               const RunTable& table);
   [[nodiscard]] bool write_run(Now& now, std::uint64_t first, std::uint32_t count,
                                const RunTable& table);
+  /// Whether the lanes' reads are ordered after all writes of the granules. `flat`: the code and
+  /// the warp of the run, as in an info.
+  [[nodiscard]] bool writes_settled(const Now& now, std::uint64_t first, std::uint32_t count,
+                                    const RunTable& table, std::uint32_t flat) const noexcept;
   /// Whether no thread of this block can race with accesses of that id any more.
   [[nodiscard]] bool settled(const Now& now, std::uint32_t id) const noexcept;
   void range(Now& now, std::uint32_t lanes, std::uint64_t address);

@@ -89,8 +89,8 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
     if (written[i] >= first_id_) {
       const std::uint32_t info = write_info[i];
       if ((info & kLineKind) == 0) return false;
-      const bool mine = written[i] == now.era && (info & kLineOwner) == owner;
-      if (!mine && !settled(now, written[i])) return false;
+      const bool own = written[i] == now.era && (info & kLineOwner) == owner;
+      if (!own && !settled(now, written[i])) return false;
     }
     if (read[i] >= first_id_) {
       const std::uint32_t info = read_info[i];
@@ -116,7 +116,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
     const std::uint32_t lanes =
         lanes_of_line == kLanes ? ~0u : ((1u << lanes_of_line) - 1) << (owner & 31u);
     const Era* const at = era(read[i]);
-    const bool mine = at != nullptr && at->block == order.number();
+    const bool own = at != nullptr && at->block == order.number();
     if ((info & kSeveral) == 0) {
       const Other other = weak_read(read[i], info, lanes);
       if (unordered(now, lanes, other) == 0) {
@@ -127,7 +127,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
       begin();
       continue;
     }
-    if (!mine) {
+    if (!own) {
       info |= kBlocksFlag;
     } else if ((info >> 5 & 31u) != now.warp) {
       info |= kWarpsFlag;
@@ -149,20 +149,40 @@ bool GlobalRaces::write_lines(Now& now, std::uint64_t first, std::uint32_t count
     if (written[i] >= first_id_) {
       const std::uint32_t info = write_info[i];
       if ((info & kLineKind) == 0) return false;
-      const bool mine = written[i] == now.era && (info & kLineOwner) == owner;
-      if (!mine && !settled(now, written[i])) return false;
+      const bool own = written[i] == now.era && (info & kLineOwner) == owner;
+      if (!own && !settled(now, written[i])) return false;
     }
     if (read[i] >= first_id_) {
       const std::uint32_t info = read_info[i];
       if ((info & kLineKind) == 0 || (info & kBlocksFlag) != 0) return false;
-      const bool mine = read[i] == now.era && (info & (kLineOwner | kSeveral)) == owner;
-      if (!mine && !settled(now, read[i])) return false;
+      const bool own = read[i] == now.era && (info & (kLineOwner | kSeveral)) == owner;
+      if (!own && !settled(now, read[i])) return false;
     }
   }
   for (std::uint32_t i = 0; i < lines; ++i) {
     written[i] = now.era;
     write_info[i] = now.info | line_owner(now.access.bytes, now.warp, i);
     read[i] = 0;
+  }
+  return true;
+}
+
+bool GlobalRaces::writes_settled(const Now& now, std::uint64_t first, std::uint32_t count,
+                                 const RunTable& table, std::uint32_t flat) const noexcept {
+  const std::uint32_t* own = table.first.data();
+  const std::uint32_t* written = shadow_->written + first;
+  const std::uint32_t* info = shadow_->write_info + first;
+  std::uint32_t seen = 0;
+  bool ok = true;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t id = written[i];
+    if (id < first_id_) continue;
+    if (id == now.era && (info[i] & (kOwner | kStrong)) == (flat | (own[i] & 31u))) continue;
+    if (id != seen) {
+      ok = settled(now, id);
+      seen = id;
+    }
+    if (!ok || (info[i] & kPartial) == kPartial) return false;
   }
   return true;
 }
@@ -175,24 +195,7 @@ bool GlobalRaces::read_run(Now& now, std::uint64_t first, std::uint32_t count,
   const std::uint32_t flat = table.code << 26 | base;  // own[i]'s code is 16 bits further down
   std::uint32_t* read = shadow_->read + first;
   std::uint32_t* info = shadow_->read_info + first;
-  {
-    const std::uint32_t* written = shadow_->written + first;
-    const std::uint32_t* write_info = shadow_->write_info + first;
-    std::uint32_t seen = 0;
-    bool ok = true;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t id = written[i];
-      if (id < launch) continue;
-      const bool mine =
-          id == now.era && (write_info[i] & (kOwner | kStrong)) == (flat | (own[i] & 31u));
-      if (mine) continue;
-      if (id != seen) {
-        ok = settled(now, id);
-        seen = id;
-      }
-      if (!ok || (write_info[i] & kPartial) == kPartial) return false;
-    }
-  }
+  if (!writes_settled(now, first, count, table, flat)) return false;
   bool any_new = false;
   bool any_old = false;
   bool not_mine = false;
@@ -254,17 +257,17 @@ bool GlobalRaces::write_run(Now& now, std::uint64_t first, std::uint32_t count,
       return ok;
     };
     for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t mine = flat | (own[i] & 31u);
+      const std::uint32_t self = flat | (own[i] & 31u);
       if (written[i] >= launch) {
         if ((write_info[i] & kPartial) == kPartial) return false;
-        if (!(written[i] == now.era && (write_info[i] & (kOwner | kStrong)) == mine) &&
+        if (!(written[i] == now.era && (write_info[i] & (kOwner | kStrong)) == self) &&
             !old(written[i])) {
           return false;
         }
       }
       if (read[i] >= launch) {
         if ((read_info[i] & kBlocksFlag) != 0) return false;
-        const bool by_me = read[i] == now.era && (read_info[i] & (kOwner | kSeveral)) == mine;
+        const bool by_me = read[i] == now.era && (read_info[i] & (kOwner | kSeveral)) == self;
         if (!by_me && !old(read[i])) return false;
       }
     }

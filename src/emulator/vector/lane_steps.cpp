@@ -189,6 +189,7 @@ void update_clock(Context& context, const Step& step) {
   }
 }
 
+// long because it has one case for each special register
 std::uint64_t special_value(const Warp& warp, SpecialRegister which, std::uint8_t component,
                             unsigned lane) noexcept {
   const Cta& cta = *warp.cta;
