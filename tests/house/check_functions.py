@@ -1,24 +1,18 @@
 #!/usr/bin/env python3
 # tests/house/check_functions.py - no function of the library is longer than 60 lines
-"""usage: check_functions.py SOURCE_DIR [--list [LINES]] [--lower | --measure] | --self-test
+"""usage: check_functions.py SOURCE_DIR [LINES] | --self-test
 
 Measures the functions of src and include: the lines from the opening to the closing brace of the
-body. A longer one needs a reason in the comment directly above it: `// long because ...`. Those
-without are listed in long_functions.txt, `FOLDER NAME LINES`; they may not grow, and the list may
-only shrink. A function that was split or moved to another folder is taken out by --lower.
-  --list [LINES]  prints every function that is longer than so many lines (default 60)
-  --lower         writes the list anew, without what is gone and with smaller figures
-  --measure       writes what is there as the list: after a merge, never to hide a new function"""
+body. One of more than LINES lines (default 60) needs a reason in the comment directly above it:
+`// long because ...`."""
 import re
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from source_text import blank, split
 
 MAX_LINES = 60
-LIST = Path(__file__).with_name("long_functions.txt")
 SCOPE = re.compile(r"(?:inline |typedef )?(?:namespace|class|struct|union|enum|extern)\b")
 NAME = re.compile(r"((?:[A-Za-z_~]\w*(?:<[^<>()]*>)?::)*(?:operator\s*(?:\(\)|[^\s(]+|\w+)|~?[A-Za-z_]\w*))\s*\(")
 PIECE = re.compile(r"[{};:\n]|[^{};:\n]+")
@@ -119,62 +113,19 @@ def reason_above(lines, line):
     return False
 
 
-def folder_of(path):
-    parts = Path(path).parts[:-1]
-    return "/".join(parts[:3] if parts[0] == "include" else parts[:2])
-
-
 def long_functions(source, max_lines):
-    """{(folder, name): [(lines, place)]} of functions without a reason, the longest first; and how
-    many functions there are."""
-    found, count = defaultdict(list), 0
+    """[(lines, place, name)] of functions without a reason, the longest first; and how many functions
+    there are."""
+    found, count = [], 0
     for path in sorted(p for top in ("src", "include") for p in (source / top).rglob("*")
                        if p.suffix in (".cpp", ".hpp", ".h")):
         text = path.read_text(encoding="utf-8")
         lines = text.split("\n")
-        name = str(path.relative_to(source))
         for function, line, length in functions_of(text):
             count += 1
             if length > max_lines and not reason_above(lines, line):
-                found[folder_of(name), function].append((length, f"{name}:{line}"))
-    for places in found.values():
-        places.sort(reverse=True)
-    return found, count
-
-
-def read_list(text):
-    """{(folder, name): [lines]}"""
-    listed = defaultdict(list)
-    for row in text.split("\n"):
-        if row and not row.startswith("#"):
-            folder, name, lines = row.split()
-            listed[folder, name].append(int(lines))
-    for lines in listed.values():
-        lines.sort(reverse=True)
-    return listed
-
-
-def check(found, listed):
-    """(too long, could be lowered) as messages."""
-    above, below = [], []
-    for key in sorted(set(found) | set(listed)):
-        have, allowed = found.get(key, []), listed.get(key, [])
-        for i, (lines, place) in enumerate(have):
-            if i >= len(allowed):
-                above.append(f"{place}: {key[1]} has {lines} lines, {MAX_LINES} are allowed: split it "
-                             "by meaning, or say directly above it '// long because ...'")
-            elif lines > allowed[i]:
-                above.append(f"{place}: {key[1]} has {lines} lines and had {allowed[i]}: a function of "
-                             "long_functions.txt may only shrink")
-            elif lines < allowed[i]:
-                below.append(f"{place}: {key[1]} has {lines} lines and had {allowed[i]}")
-        below += [f"{key[0]}: {key[1]} of {lines} lines is gone" for lines in allowed[len(have):]]
-    return above, below
-
-
-def list_text(rows):
-    head = "# Functions of more than 60 lines without a reason; check_functions.py, the list may only shrink.\n"
-    return head + "".join(f"{folder} {name} {lines}\n" for (folder, name), lines in sorted(rows))
+                found.append((length, f"{path.relative_to(source)}:{line}", function))
+    return sorted(found, reverse=True), count
 
 
 SAMPLE = """// a.cpp - x
@@ -230,15 +181,7 @@ def self_test():
         failures.append(f"expected {want}\n   found {got}")
     if not reason_above(SAMPLE.split("\n"), 15) or reason_above(SAMPLE.split("\n"), 6):
         failures.append("reasons are not read")
-    found = {("src/a", "f"): [(90, "p:1"), (70, "p:2")], ("src/a", "g"): [(61, "q:1")]}
-    listed = read_list("# x\nsrc/a f 90\nsrc/a f 71\nsrc/a g 61\nsrc/a h 99\n")
-    above, below = check(found, listed)
-    if above or len(below) != 2:
-        failures.append(f"a good list gives {above}, {below}")
-    above, _ = check(found, read_list("src/a f 89\nsrc/a f 71\n"))
-    if len(above) != 2:
-        failures.append(f"a list with a longer and a new function gives {above}")
-    print("\n".join(failures) or "functions, reasons and the list are read as they should")
+    print("\n".join(failures) or "functions and reasons are found")
     return 1 if failures else 0
 
 
@@ -246,30 +189,16 @@ def main():
     arguments = sys.argv[1:]
     if arguments == ["--self-test"]:
         return self_test()
-    if not arguments or arguments[0].startswith("-"):
+    if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
         print(__doc__)
         return 2
-    source = Path(arguments[0])
-    if "--list" in arguments:
-        at = arguments.index("--list") + 1
-        found, _ = long_functions(source, int(arguments[at]) if at < len(arguments) else MAX_LINES)
-        for (_, name), places in sorted(found.items(), key=lambda row: -row[1][0][0]):
-            print("\n".join(f"{lines:5} {place} {name}" for lines, place in places))
-        return 0
-    found, count = long_functions(source, MAX_LINES)
-    listed = read_list(LIST.read_text(encoding="utf-8")) if LIST.exists() else {}
-    if "--measure" in arguments:
-        listed = {key: [lines for lines, _ in places] for key, places in found.items()}
-    if "--lower" in arguments or "--measure" in arguments:
-        rows = [(key, min(lines, allowed)) for key, places in found.items()
-                for (lines, _), allowed in zip(places, listed.get(key, []))]
-        LIST.write_text(list_text(rows), encoding="utf-8")
-    above, below = check(found, listed)
-    print("\n".join(f"note: {line}; --lower takes it over" for line in below))
-    print("\n".join(above))
-    print(f"{count} functions, {sum(map(len, found.values()))} of more than {MAX_LINES} lines without a "
-          f"reason, {len(above)} not allowed")
-    return 1 if above or count == 0 else 0
+    max_lines = int(arguments[1]) if len(arguments) == 2 else MAX_LINES
+    found, count = long_functions(Path(arguments[0]), max_lines)
+    for lines, place, name in found:
+        print(f"{place}: {name} has {lines} lines, {max_lines} are allowed: split it by meaning, or say "
+              "directly above it '// long because ...'")
+    print(f"{count} functions, {len(found)} of more than {max_lines} lines without a reason")
+    return 1 if found else 0
 
 
 sys.exit(main())

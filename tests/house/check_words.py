@@ -1,33 +1,26 @@
 #!/usr/bin/env python3
 # tests/house/check_words.py - words that the field does not use
-"""usage: check_words.py SOURCE_DIR [--list [WORD]] [--lower | --measure] | --self-test
+"""usage: check_words.py SOURCE_DIR | --self-test
 
-Counts words and phrases that have a standard term in the field, for each top-level folder, and
-compares with the budget in word_budget.json. Fails where a count is above its budget; says where
-it is below. What has no budget has the budget 0.
-  --list [WORD]  prints every place, of all words or of one
-  --lower        writes the counts into the budget where they are smaller
-  --measure      writes all counts as the budget: after a merge, never to make a finding disappear
+Rejects words and phrases that have a standard term in the field: prints each place with the term to
+write, and fails if there is one.
 
 Prose is: comments and strings of C++, everything in documents, scripts and CMake files.
 Identifiers are: names in C++ code, cut at underscores and capitals. Directories of PTX and CUDA
 from other projects are not read."""
 import functools
-import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from source_text import split
 
-BUDGET = Path(__file__).with_name("word_budget.json")
 CODE = (".cpp", ".hpp", ".h", ".inc", ".def", ".c", ".in")
 PROSE = (".md", ".py", ".cmake", ".txt", ".sh", "")
-# Texts of others, and the files that name the words.
-SKIPPED = ("tests/corpus/", "tests/house/check_words.py", "tests/house/word_budget.json", "LICENSE")
+# Texts of others, and the file that names the words.
+SKIPPED = ("tests/corpus/", "tests/house/check_words.py", "LICENSE")
 
 _EACH = r"(?:each|every|first|last|next|previous|another|per|one|second|this|that|same|more)"
 _IT = r"(?:an?|the|its|this|that|each|every)"
@@ -118,9 +111,9 @@ RULES = list(compiled(WORDS))
 
 @functools.lru_cache(maxsize=None)
 def words_in_name(name):
-    if name in ("at_most", "at_least"):  # comparisons, as in `at most 4`
-        return ()
     parts = parts_of(name)
+    if parts in (["at", "most"], ["at", "least"]):  # comparisons, as in `at most 4`
+        return ()
     pairs_of_name = set(zip(parts, parts[1:]))
     return tuple(word for word, _, singles, pairs, exact in RULES
                  if name.rstrip("_") in exact or not singles.isdisjoint(parts)
@@ -144,13 +137,6 @@ def find(path, text, unfiltered=False):
                 yield word, number, name
 
 
-def folder_of(path):
-    parts = Path(path).parts[:-1]
-    if parts[:2] == ("include", "ptxgen"):
-        return "/".join(parts[:3])
-    return "/".join(parts[:2] if parts[:1] in (("src",), ("tests",)) else parts[:1]) or "."
-
-
 def files_of(source):
     listed = subprocess.run(["git", "-C", str(source), "ls-files", "-z", "--cached", "--others",
                              "--exclude-standard"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -164,42 +150,16 @@ def files_of(source):
             yield name
 
 
-def count(source, show=None):
-    counts = Counter()
+def findings(source):
+    """A line for each use."""
+    terms = {word: term for word, term, *_ in WORDS}
     for name in files_of(source):
         try:
             text = (source / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
         for word, line, what in find(name, text):
-            counts[word, folder_of(name)] += 1
-            if show in (word, "all"):
-                print(f"{name}:{line}: {what} [{word}]")
-    return counts
-
-
-def check(counts, budget):
-    """(too many, could be lowered) as messages."""
-    terms = {word: term for word, term, *_ in WORDS}
-    above, below = [], []
-    for word, folder in sorted(set(counts) | {(w, f) for w in budget for f in budget[w]}):
-        have, allowed = counts[word, folder], budget.get(word, {}).get(folder, 0)
-        if have > allowed:
-            above.append(f"{folder}: '{word}' is used {have} times, {allowed} are allowed: write "
-                         f"{terms[word]} (check_words.py . --list '{word}' shows where)")
-        elif have < allowed:
-            below.append(f"{folder}: '{word}' is used {have} times, {allowed} are allowed")
-    return above, below
-
-
-def lowered(counts, budget):
-    result = {}
-    for word, folders in budget.items():
-        kept = {folder: min(allowed, counts[word, folder]) for folder, allowed in folders.items()}
-        kept = {folder: allowed for folder, allowed in sorted(kept.items()) if allowed}
-        if kept:
-            result[word] = kept
-    return result
+            yield f"{name}:{line}: '{what}' is not a word of the field: write {terms[word]}"
 
 
 def self_test():
@@ -229,7 +189,7 @@ def self_test():
         "says of itself": ["// what it says of itself"],
     }
     right = ["// tests/house, a house rule", "// std::floor(x), the floor of x", "// in turn, turns into",
-             "// a round trip", "// 32-bit words of memory", "// at most 4, at least 2, most of it",
+             "// a round trip", "// 32-bit words of memory", "// at most 4, at least 2, most of it", "enum { AtMost };",
              "int almost; int history; int utmost_;", "// stands for it; a stand-in",
              "int is_made_of; bool at_most;", "// passes over one function", "// relies, replies, belied",
              "int mushroom; int returned; int overstayed;", "// understands, withstands",
@@ -248,13 +208,6 @@ def self_test():
             failures.append(f"'{found[0]}' was found in: {text}")
     untested = {word for word, *_ in WORDS} - set(wrong) - {"stands against"}
     failures += [f"'{word}' has no test" for word in sorted(untested)]
-    counts = Counter({("a", "src/x"): 3, ("b", "src/x"): 1})
-    budget = {"a": {"src/x": 2, "src/y": 1}, "b": {"src/x": 4}}
-    terms = [("a", "c", [], []), ("b", "d", [], [])]
-    WORDS.extend(terms)
-    above, below = check(counts, budget)
-    if len(above) != 1 or len(below) != 2 or lowered(counts, budget) != {"a": {"src/x": 2}, "b": {"src/x": 1}}:
-        failures.append(f"budgets: {above}, {below}, {lowered(counts, budget)}")
     print("\n".join(failures) or f"{sum(map(len, wrong.values()))} uses found, {len(right)} good lines passed")
     return 1 if failures else 0
 
@@ -263,31 +216,12 @@ def main():
     arguments = sys.argv[1:]
     if arguments == ["--self-test"]:
         return self_test()
-    if not arguments or arguments[0].startswith("-"):
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__)
         return 2
-    show = None
-    if "--list" in arguments:
-        at = arguments.index("--list")
-        show = arguments[at + 1] if at + 1 < len(arguments) else "all"
-    counts = count(Path(arguments[0]), show)
-    budget = json.loads(BUDGET.read_text(encoding="utf-8")) if BUDGET.exists() else {}
-    if "--measure" in arguments:
-        budget = {}
-        for (word, folder), number in sorted(counts.items()):
-            budget.setdefault(word, {})[folder] = number
-        BUDGET.write_text(json.dumps(budget, indent=1) + "\n", encoding="utf-8")
-    if "--lower" in arguments:
-        BUDGET.write_text(json.dumps(lowered(counts, budget), indent=1) + "\n", encoding="utf-8")
-    above, below = check(counts, budget)
-    totals = Counter()
-    for (word, _), number in counts.items():
-        totals[word] += number
-    print("\n".join(f"{number:6} {word}" for word, number in totals.most_common()))
-    print("\n".join(f"note: {line}; lower the budget with --lower" for line in below))
-    print("\n".join(above))
-    print(f"{sum(totals.values())} uses, {len(above)} above their budget")
-    return 1 if above else 0
+    found = list(findings(Path(arguments[0])))
+    print("\n".join(found + [f"{len(found)} uses"]))
+    return 1 if found else 0
 
 
 sys.exit(main())
