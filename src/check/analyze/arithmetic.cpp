@@ -124,14 +124,14 @@ class StaleAccumulators {
   bool starts_sum(const Instruction& s, std::uint32_t initial) const {
     const Version& v = versions_[initial];
     if (v.kind != Version::Kind::Write || v.partial || in_loop(v.block)) return false;
-    const Instruction& computed = function_.body[v.statement];
-    const auto operands = function_.operands_of(computed);
-    if (computed.is(Op::mov) && operands.size() == 2) {
+    const Instruction& definition = function_.body[v.statement];
+    const auto operands = function_.operands_of(definition);
+    if (definition.is(Op::mov) && operands.size() == 2) {
       const OperandKind from = operands[1].kind;
       return from == OperandKind::Integer || from == OperandKind::Float32 ||
              from == OperandKind::Float64;
     }
-    return kind(s.type()) == TypeKind::Float && info(computed.op).mnemonic == "ld";
+    return kind(s.type()) == TypeKind::Float && info(definition.op).mnemonic == "ld";
   }
 
   /// Whether an operand other than that at `place` changes between iterations.
