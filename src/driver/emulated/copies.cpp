@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/copy_2d.hpp"
 #include "driver/emulated/arrays.hpp"
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
@@ -157,28 +158,6 @@ CUresult begin(const Side& side, const Copy& copy, Place& place, std::uint64_t& 
   return CUDA_SUCCESS;
 }
 
-CUresult copy_from_2d(const CUDA_MEMCPY2D& from, Copy& copy) {
-  CUDA_MEMCPY3D full = {};
-  full.srcXInBytes = from.srcXInBytes;
-  full.srcY = from.srcY;
-  full.srcMemoryType = from.srcMemoryType;
-  full.srcHost = from.srcHost;
-  full.srcDevice = from.srcDevice;
-  full.srcArray = from.srcArray;
-  full.srcPitch = from.srcPitch;
-  full.dstXInBytes = from.dstXInBytes;
-  full.dstY = from.dstY;
-  full.dstMemoryType = from.dstMemoryType;
-  full.dstHost = from.dstHost;
-  full.dstDevice = from.dstDevice;
-  full.dstArray = from.dstArray;
-  full.dstPitch = from.dstPitch;
-  full.WidthInBytes = from.WidthInBytes;
-  full.Height = from.Height;
-  full.Depth = 1;
-  return copy_from(full, copy);
-}
-
 CUresult fill_with(const char* call, const Fill& fill, CUstream handle, bool now) {
   return guarded([&]() -> CUresult {
     std::shared_ptr<CUstream_st> stream;
@@ -303,7 +282,7 @@ CUresult memcpy_unified_async(CUdeviceptr to, CUdeviceptr from, std::size_t byte
 CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) {
   Copy created;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = copy_from_2d(*copy, created); result != CUDA_SUCCESS) {
+  if (const CUresult result = copy_from(in_3d(*copy), created); result != CUDA_SUCCESS) {
     return result;
   }
   return copy_now("cuMemcpy2D", std::move(created));
@@ -312,7 +291,7 @@ CUresult memcpy_2d_unaligned(const CUDA_MEMCPY2D* copy) { return memcpy_2d(copy)
 CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
   Copy created;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = copy_from_2d(*copy, created); result != CUDA_SUCCESS) {
+  if (const CUresult result = copy_from(in_3d(*copy), created); result != CUDA_SUCCESS) {
     return result;
   }
   return copy_later("cuMemcpy2DAsync", std::move(created), stream);

@@ -203,7 +203,7 @@ struct CUctx_st {
     emulated::Operation operation;
   };
   std::deque<Item> queue;
-  std::uint64_t input = 0;          ///< items ever queued
+  std::uint64_t enqueued = 0;       ///< items ever queued
   std::uint64_t reached = 0;        ///< items done
   std::uint64_t last_blocking = 0;  ///< number of the last item that the legacy stream waits for
   bool busy = false;  ///< an item is being done, by the worker or by a synchronous call

@@ -12,7 +12,7 @@ using emulated::Operation;
 
 /// Assigns the item's number; with the context's mutex held.
 std::uint64_t count_in(CUctx_st& context, CUstream_st& stream, const Operation& operation) {
-  const std::uint64_t number = ++context.input;
+  const std::uint64_t number = ++context.enqueued;
   stream.last = number;
   if ((stream.flags & CU_STREAM_NON_BLOCKING) == 0) context.last_blocking = number;
   const auto record = [](const std::shared_ptr<CUevent_st>& event) {
@@ -87,7 +87,7 @@ void CUctx_st::shut_down() {
     emulated::pass_over(item.operation, CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   const std::lock_guard lock(mutex);
-  reached = input;
+  reached = enqueued;
   finished.notify_all();
 }
 
@@ -196,7 +196,7 @@ CUresult wait_for_all(CUcontext handle) {
   const std::shared_ptr<CUctx_st> context = hold(handle);
   if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   std::unique_lock lock(context->mutex);
-  return wait_until(*context, lock, context->input);
+  return wait_until(*context, lock, context->enqueued);
 }
 
 CUresult wait_for(const std::shared_ptr<CUstream_st>& stream) {

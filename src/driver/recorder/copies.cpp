@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/copy_2d.hpp"
 #include "driver/recorder/recorder.hpp"
 #include "support/hash.hpp"
 
@@ -105,28 +106,6 @@ bool copy_of_3d(const Recorder& recorder, const CUDA_MEMCPY3D& copy, CopyWork& w
                    copy.srcXInBytes,   copy.srcY,    copy.srcZ};
   return side_of(recorder, to, rows(copy.dstPitch, copy.dstHeight), work.to) &&
          side_of(recorder, from, rows(copy.srcPitch, copy.srcHeight), work.from);
-}
-
-CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& copy) {
-  CUDA_MEMCPY3D all = {};
-  all.srcXInBytes = copy.srcXInBytes;
-  all.srcY = copy.srcY;
-  all.srcMemoryType = copy.srcMemoryType;
-  all.srcHost = copy.srcHost;
-  all.srcDevice = copy.srcDevice;
-  all.srcArray = copy.srcArray;
-  all.srcPitch = copy.srcPitch;
-  all.dstXInBytes = copy.dstXInBytes;
-  all.dstY = copy.dstY;
-  all.dstMemoryType = copy.dstMemoryType;
-  all.dstHost = copy.dstHost;
-  all.dstDevice = copy.dstDevice;
-  all.dstArray = copy.dstArray;
-  all.dstPitch = copy.dstPitch;
-  all.WidthInBytes = copy.WidthInBytes;
-  all.Height = copy.Height;
-  all.Depth = 1;
-  return all;
 }
 
 std::uint64_t row_address(const StepRows& rows, std::uint64_t z, std::uint64_t y) {
