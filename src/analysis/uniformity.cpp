@@ -312,7 +312,7 @@ class UniformitySolver {
   }
 
   // `branch` diverges. Each successor's name is propagated along the paths from it; where two names
-  // reconvergence, threads of different paths reconverge. At the immediate post-dominator all
+  // arrive, threads of different paths reconverge. At the immediate post-dominator all
   // reconverge, unless it precedes the branch: the first threads at the header of a loop begin
   // another iteration, and may reconverge with others anywhere.
   void join(std::uint32_t branch, Agreement to) {

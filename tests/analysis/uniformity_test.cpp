@@ -370,7 +370,7 @@ OUT:
 }
 
 TEST_CASE("lanes that continue a loop early overtake those that do not") {
-  // Those of %p1 go round without passing the rest of the body, and reach it in a later turn.
+  // Those of %p1 go round without passing the rest of the body, and reach it in a later iteration.
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
   mov.u32 %r2, 0;

@@ -111,7 +111,7 @@ class Machine {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> registers_;
 };
 
-enum class Given { Values, ConstantStep, ConstantBeginStep, ConstantEndStep, ConstantBounds };
+enum class Operands { Values, ConstantStep, ConstantBeginStep, ConstantEndStep, ConstantBounds };
 
 // The indices of a loop as C++ computes them, as bit patterns.
 template <class Cpp>
@@ -130,7 +130,7 @@ std::vector<std::uint64_t> expected(Cpp begin, Cpp end, Cpp step) {
 }
 
 template <class T, class Cpp>
-void check(Given kind, Cpp begin, Cpp end, Cpp step, unsigned factor) {
+void check(Operands kind, Cpp begin, Cpp end, Cpp step, unsigned factor) {
   INFO("given " << static_cast<int>(kind) << " begin " << begin << " end " << end << " step "
                 << step << " factor " << factor);
   KernelBuilder k("loop");
@@ -140,19 +140,19 @@ void check(Given kind, Cpp begin, Cpp end, Cpp step, unsigned factor) {
   const Value<T> vs = k.undefined<T>();
   const auto body = [&](Value<T> i) { k.st(out, i); };
   switch (kind) {
-    case Given::Values:
+    case Operands::Values:
       k.for_(vb, ve, vs, body, Unroll{factor});
       break;
-    case Given::ConstantStep:
+    case Operands::ConstantStep:
       k.for_(vb, ve, step, body, Unroll{factor});
       break;
-    case Given::ConstantBeginStep:
+    case Operands::ConstantBeginStep:
       k.for_(begin, ve, step, body, Unroll{factor});
       break;
-    case Given::ConstantEndStep:
+    case Operands::ConstantEndStep:
       k.for_(vb, end, step, body, Unroll{factor});
       break;
-    case Given::ConstantBounds:
+    case Operands::ConstantBounds:
       k.for_(begin, end, vs, body, Unroll{factor});
       break;
   }
@@ -173,8 +173,8 @@ void sweep() {
   constexpr Cpp kLow = std::numeric_limits<Cpp>::min();
   constexpr Cpp kHigh = std::numeric_limits<Cpp>::max();
   std::uint64_t steps = 0;
-  for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
-                           Given::ConstantEndStep, Given::ConstantBounds}) {
+  for (const Operands kind : {Operands::Values, Operands::ConstantStep, Operands::ConstantBeginStep,
+                              Operands::ConstantEndStep, Operands::ConstantBounds}) {
     for (const unsigned factor : {1u, 2u, 3u, 4u, 8u}) {
       for (const Cpp step : {Cpp{1}, Cpp{2}, Cpp{3}, Cpp{7}, Cpp{256}}) {
         if (!test::takes(steps++, 1, 7)) continue;
@@ -207,7 +207,8 @@ TEST_CASE("loops over s64 run for exactly the right indices, to the ends of the 
 TEST_CASE("loops with few turns and huge steps") {
   for (const unsigned factor : {1u, 4u}) {
     for (const std::uint32_t step : {0x3fffffffu, 0x20000000u}) {
-      for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBounds}) {
+      for (const Operands kind :
+           {Operands::Values, Operands::ConstantStep, Operands::ConstantBounds}) {
         check<u32, std::uint32_t>(kind, 0u, 0xffffffffu, step, factor);
         check<u32, std::uint32_t>(kind, 5u, 0xfffffff0u, step, factor);
         check<s32, std::int32_t>(kind, std::numeric_limits<std::int32_t>::min(),
@@ -217,8 +218,8 @@ TEST_CASE("loops with few turns and huge steps") {
     }
   }
   // A run-time step too large to multiply by the factor.
-  check<u32, std::uint32_t>(Given::Values, 0u, 0xffffffffu, 0xc0000000u, 4);
-  check<u32, std::uint32_t>(Given::Values, 0u, 0xffffffffu, 0x40000000u, 4);
+  check<u32, std::uint32_t>(Operands::Values, 0u, 0xffffffffu, 0xc0000000u, 4);
+  check<u32, std::uint32_t>(Operands::Values, 0u, 0xffffffffu, 0x40000000u, 4);
 }
 
 TEST_CASE("random loops") {
@@ -229,8 +230,9 @@ TEST_CASE("random loops") {
     const auto end = static_cast<std::uint32_t>(
         last > 0xffffffffu ? 0xffffffffu
                            : last - (iterations != 0 ? *rc::gen::inRange(0u, step) : 0));
-    for (const Given kind : {Given::Values, Given::ConstantStep, Given::ConstantBeginStep,
-                             Given::ConstantEndStep, Given::ConstantBounds}) {
+    for (const Operands kind :
+         {Operands::Values, Operands::ConstantStep, Operands::ConstantBeginStep,
+          Operands::ConstantEndStep, Operands::ConstantBounds}) {
       check<u32, std::uint32_t>(kind, begin, end, step, factor);
     }
   });

@@ -18,14 +18,14 @@ namespace ptxgen::test {
 ///
 /// What the gate must say (`exits`: nothing but exited-before-barrier), whether a run must meet a
 /// fault at a barrier or threads that left before one (`leaves`), and with which block and
-/// parameter `n` (40 if not said). `shape given`: the gate is told the block, `reqntid`: the kernel
+/// parameter `n` (40 if not said). `shape known`: the gate is told the block, `reqntid`: the kernel
 /// says it, `unknown`: neither does. The PTX is the body of a kernel with parameters n (u32) and
 /// data (u64, 1024 words 0, 1, 2, ..), shared memory `tile`, a constant `table`, registers %p %r
 /// %rd, and %tx, %n, %data already read; `.func` ... `}` goes before it.
 struct BarrierCase {
   enum class Verdict : std::uint8_t { Clean, Exits, Warning, Error } verdict{};
   enum class Run : std::uint8_t { Passes, Leaves, Fails, CannotRun } run{};
-  enum class Shape : std::uint8_t { Given, Required, Unknown } shape{};
+  enum class Shape : std::uint8_t { Known, Required, Unknown } shape{};
   std::string name;
   std::string ptx;
   std::array<std::uint32_t, 3> block{1, 1, 1};

@@ -29,7 +29,7 @@ void judge(const std::string& file, std::size_t min) {
     INFO(findings_of(legal));
     CHECK(legal.empty());
     gates::GateOptions options;
-    if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+    if (test.shape == BarrierCase::Shape::Known) options.block = test.block;
     const std::vector<Finding> findings = gates::barrier_safety(module, options);
     BarrierCase::Verdict verdict = BarrierCase::Verdict::Clean;
     for (const Finding& finding : findings) {
@@ -72,7 +72,7 @@ std::string texts_of(const std::string& file) {
   std::string text;
   for (const BarrierCase& test : read_barrier_cases(file)) {
     gates::GateOptions options;
-    if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+    if (test.shape == BarrierCase::Shape::Known) options.block = test.block;
     text += "== " + test.name + "\n" +
             findings_of(gates::barrier_safety(ptx::parse(test.ptx, "k.ptx"), options));
   }
@@ -105,7 +105,7 @@ TEST_CASE("threads that leave before a barrier are a warning, an error in code t
     ptx::Module module = ptx::parse(test.ptx);
     const auto severities = [&](gates::CodeOrigin origin, std::string_view target) {
       gates::GateOptions options{.target = target, .origin = origin};
-      if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+      if (test.shape == BarrierCase::Shape::Known) options.block = test.block;
       std::set<std::string> found;
       for (const Finding& finding : gates::barrier_safety(module, options)) {
         found.insert(std::string(to_string(finding.severity)) + " " + finding.rule);

@@ -24,18 +24,18 @@ struct Tally {
   int refused_fails = 0;  // called an error, and failed in some run
 };
 
-enum class Said { Safe, Exits, Warning, Error };
+enum class Verdict { Safe, Exits, Warning, Error };
 
-Said judge(const BarrierKernel& kernel, std::string& text) {
+Verdict judge(const BarrierKernel& kernel, std::string& text) {
   gates::GateOptions options;
   if (kernel.shape_known) options.block = kernel.block;
-  Said verdict = Said::Safe;
+  Verdict verdict = Verdict::Safe;
   for (const Finding& finding : gates::barrier_safety(ptx::parse(kernel.ptx), options)) {
     text += to_text(finding) + "\n";
     // What is wrong with a function shows only in a kernel that calls it.
     const bool wrong = finding.severity == Severity::Error && finding.kernel == "kernel";
     const bool exits = finding.rule == "exited-before-barrier";
-    verdict = std::max(verdict, wrong ? Said::Error : exits ? Said::Exits : Said::Warning);
+    verdict = std::max(verdict, wrong ? Verdict::Error : exits ? Verdict::Exits : Verdict::Warning);
   }
   return verdict;
 }
@@ -73,34 +73,34 @@ TEST_CASE("no kernel that fails at a barrier is called safe") {
     BarrierKernel kernel = random_barrier_kernel(number);
     std::string findings, why;
     bool discard = false, left = false;
-    const Said verdict = judge(kernel, findings);
+    const Verdict verdict = judge(kernel, findings);
     const bool failed = fails(kernel, 50, discard, left, why);
     ++tally.kernels;
     if (discard && !failed && !left) {
       ++tally.discarded;
       continue;
     }
-    tally.safe += verdict == Said::Safe ? 1 : 0;
-    tally.warned += verdict == Said::Warning ? 1 : 0;
-    tally.exits += verdict == Said::Exits ? 1 : 0;
-    tally.exits_seen += verdict == Said::Exits && left ? 1 : 0;
-    tally.refused += verdict == Said::Error ? 1 : 0;
-    tally.refused_fails += verdict == Said::Error && (failed || left) ? 1 : 0;
-    tally.false_alarms += verdict != Said::Safe && !failed && !left ? 1 : 0;
+    tally.safe += verdict == Verdict::Safe ? 1 : 0;
+    tally.warned += verdict == Verdict::Warning ? 1 : 0;
+    tally.exits += verdict == Verdict::Exits ? 1 : 0;
+    tally.exits_seen += verdict == Verdict::Exits && left ? 1 : 0;
+    tally.refused += verdict == Verdict::Error ? 1 : 0;
+    tally.refused_fails += verdict == Verdict::Error && (failed || left) ? 1 : 0;
+    tally.false_alarms += verdict != Verdict::Safe && !failed && !left ? 1 : 0;
     // A thread reported to leave may do so, but nothing else is to happen at a barrier.
     const bool missed =
-        (verdict == Said::Safe && (failed || left)) || (verdict == Said::Exits && failed);
+        (verdict == Verdict::Safe && (failed || left)) || (verdict == Verdict::Exits && failed);
     if (missed) {
       ++tally.misses;
       INFO("kernel " << number << "\n" << kernel.ptx << findings << why);
       CHECK_FALSE(missed);
     }
     // A run may end with threads that leave before it reaches the fault.
-    if (verdict == Said::Error && !failed && !left) {
+    if (verdict == Verdict::Error && !failed && !left) {
       INFO("kernel " << number << "\n" << kernel.ptx << findings);
       CHECK(failed);
     }
-    if (show && verdict == Said::Warning && !failed) std::cout << kernel.ptx << findings << "\n";
+    if (show && verdict == Verdict::Warning && !failed) std::cout << kernel.ptx << findings << "\n";
   }
   CHECK(tally.misses == 0);
   CHECK(tally.safe > kernels / 10);

@@ -12,7 +12,7 @@ namespace {
 const char* const kFloatWords[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
                                    "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
-/// What a comparison says of two numbers; a u after the word holds for NaNs too.
+/// What a comparison says of two numbers; a u after the modifier holds for NaNs too.
 bool compare(std::string word, double a, double b) {
   const bool unordered = std::isnan(a) || std::isnan(b);
   if (word == "num") return !unordered;

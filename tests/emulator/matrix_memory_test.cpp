@@ -131,7 +131,7 @@ std::vector<Wmma> wmmas() {
 }
 
 /// Registers of a fragment: all elements of all lanes, f16 of a and b in 8 whatever the shape.
-unsigned to_words(const std::string& type, unsigned elements, bool factor) {
+unsigned word_count(const std::string& type, unsigned elements, bool factor) {
   if (type == "f16" && factor) return 8;
   return elements * bits_of(type) / 32 / (type == "f64" ? 64 : 32);
 }
@@ -159,7 +159,7 @@ Registers loaded(const std::string& what, const std::string& layout, const Wmma&
                  const Matrix& matrix, const std::string& type, u64 padding) {
   const bool columns = layout == "col";
   const u64 natural = columns ? matrix.rows : matrix.columns;
-  const unsigned words = to_words(type, matrix.rows * matrix.columns, what != "c");
+  const unsigned words = word_count(type, matrix.rows * matrix.columns, what != "c");
   std::string text = "wmma.load." + what + ".sync.aligned." + layout + "." + w.shape + ".global." +
                      type + " " + braces(type, words) + ", [%rd31]";
   if (padding != 0) text += ", %r63";
@@ -211,7 +211,7 @@ TEST_CASE("wmma loads, multiplies and stores every shape, type and layout") {
           const auto c_words = static_cast<unsigned>(of_c.size());
           sources.insert(sources.end(), of_b.begin(), of_b.end());
           sources.insert(sources.end(), of_c.begin(), of_c.end());
-          const unsigned d_words = to_words(w.d_type, w.m * w.n, false);
+          const unsigned d_words = word_count(w.d_type, w.m * w.n, false);
           const Registers d = run_matrix(
               text + " " + braces(w.d_type, d_words) + ", " + braces(w.a_type, a_words, 8) + ", " +
                   braces(w.a_type, b_words, 16) + ", " + braces(w.c_type, c_words, 24) + ";",

@@ -249,7 +249,7 @@ TEST_CASE("a freed allocation is not reached through a worker's memory of it") {
   const Result result = kernel.run(32, 5, options);
   INFO(findings_of(result));
   // Whether a kernel may free a buffer of the host is not asked here; if it was freed, the two
-  // blocks after must say so.
+  // later blocks must say so.
   if (kernel.device().allocation_of(victim).bytes == 0) {
     CHECK_THAT(findings_of(result), Catch::Contains("victim (64 bytes), which was freed"));
   } else {

@@ -154,7 +154,7 @@ TEST_CASE("neighbouring bytes of blocks are not shared", "[race]") {
   run.clean();
   run.block(0).read(3, strided(1, 4), kAll, 1);
   run.only(3, 1);
-  // Halves in runs, and one half by another one.
+  // Halves in runs, and one half by another block.
   run.block(0).write(4, strided(0x1000, 2), kAll, 2);
   run.block(1).read(5, strided(0x1040, 2), 0b111, 2);
   run.clean();

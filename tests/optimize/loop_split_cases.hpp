@@ -10,7 +10,7 @@
 
 namespace ptxgen::inline v0::loop_split_cases {
 
-struct Made {
+struct SplitResult {
   std::string reasons;   // of all decisions, in order
   std::string messages;  // a line each
   std::string text;      // PTX
@@ -23,9 +23,9 @@ inline optimize::PassOptions plain() {
   return options;
 }
 
-inline Made split(ptx::Module module, const optimize::PassOptions& options = plain()) {
+inline SplitResult split(ptx::Module module, const optimize::PassOptions& options = plain()) {
   const optimize::PipelineReport report = optimize::run_passes(module, options);
-  Made result;
+  SplitResult result;
   for (const optimize::Decision& decision : report.passes[0].decisions) {
     if (!result.reasons.empty()) result.reasons += " ";
     result.reasons += decision.reason;
@@ -60,7 +60,7 @@ inline ptx::Module kernel(std::string_view body) {
   return ptx::parse(text);
 }
 
-inline Made split(std::string_view body, const optimize::PassOptions& options = plain()) {
+inline SplitResult split(std::string_view body, const optimize::PassOptions& options = plain()) {
   return split(kernel(body), options);
 }
 

@@ -51,9 +51,10 @@ END:
 }
 
 TEST_CASE("a copy of the outcome under a guard may be older than the iteration") {
-  const Made result = split("setp.eq.u32 %p6, %r1, 7;\nsetp.eq.u32 %p8, %r1, 9;\n" +
-                            over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p8 mov.pred %p6, %p5;\n@%p6 "
-                                   "st.global.u32 [%rd1], %r3;\n"));
+  const SplitResult result =
+      split("setp.eq.u32 %p6, %r1, 7;\nsetp.eq.u32 %p8, %r1, 9;\n" +
+            over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p8 mov.pred %p6, %p5;\n@%p6 "
+                   "st.global.u32 [%rd1], %r3;\n"));
   CHECK(result.reasons == "split");
   CHECK(count_of(result.text, "@%p6 st.global.u32 [%rd1], %r3;") == 2);
   CHECK(count_of(result.text, "@%p8 mov.pred %p6, %p5;") == 2);
@@ -63,14 +64,14 @@ TEST_CASE("an outcome that is read after the loop is there, and decides nothing 
   const std::string iteration =
       std::string(kGuarded) + "add.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\n";
   const std::string after = "@%p5 st.global.u32 [%rd1+8], %r3;\nret;\n";
-  const Made plainly = split("TOP:\n" + iteration + after);
+  const SplitResult plainly = split("TOP:\n" + iteration + after);
   CHECK(plainly.reasons == "split");
-  const Made around = split(
+  const SplitResult around = split(
       "setp.eq.u32 %p5, %r1, 7;\nsetp.le.u32 %p1, %r1, %r3;\n@%p1 bra "
       "END;\nTOP:\n" +
       iteration + "END:\n" + after);
   CHECK(around.reasons == "split");
-  for (const Made* result : {&plainly, &around}) {
+  for (const SplitResult* result : {&plainly, &around}) {
     CHECK(count_of(result->text, "@%p5 st.global.u32 [%rd1+8]") == 1);
     CHECK(count_of(result->text, "mov.pred %p5, -1;") == 1);
     CHECK(count_of(result->text, "mov.pred %p5, 0;") == 1);
@@ -119,13 +120,14 @@ TEST_CASE("conditions that differ in one point only are two") {
                         "@%p6 st.global.u32 [%rd1+4], %r3;\n"));
   };
   const std::string plainly = "setp.lt.u32 %p5, %r3, %r2;\n";
-  const Made strict = two(plainly, "setp.le.u32 %p6, %r3, %r2;\n");
+  const SplitResult strict = two(plainly, "setp.le.u32 %p6, %r3, %r2;\n");
   CHECK(count_of(strict.reasons, "split") > 1);
-  const Made offset = two(plainly, "add.s32 %r5, %r3, 7;\nsetp.lt.u32 %p6, %r5, %r2;\n");
+  const SplitResult offset = two(plainly, "add.s32 %r5, %r3, 7;\nsetp.lt.u32 %p6, %r5, %r2;\n");
   CHECK(count_of(offset.reasons, "split") > 1);
-  const Made sign = split("TOP:\n" + std::string(kGuarded) +
-                          "setp.lt.s32 %p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1+4], %r3;\nadd.s32 "
-                          "%r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, 8;\n@%p2 bra TOP;\nret;\n");
+  const SplitResult sign =
+      split("TOP:\n" + std::string(kGuarded) +
+            "setp.lt.s32 %p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1+4], %r3;\nadd.s32 "
+            "%r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, 8;\n@%p2 bra TOP;\nret;\n");
   CHECK(count_of(sign.text, "@%p6 st.global") == 2);  // asked by the loops that it became
 }
 
@@ -148,7 +150,7 @@ AGAIN:
 }
 
 TEST_CASE("a table in front of the loop names labels of both loops") {
-  const Made result =
+  const SplitResult result =
       split("TABLE: .branchtargets EVEN, ODD;\n" + over_n(std::string(kGuarded) + R"(
   and.b32 %r8, %r3, 1;
   brx.idx %r8, TABLE;
@@ -161,7 +163,7 @@ ODD:
 }
 
 TEST_CASE("a loop that falls into its start reaches the second loop there, not the first") {
-  const Made result = split(
+  const SplitResult result = split(
       "bra.uni HEAD;\nNEXT:\nadd.s32 %r3, %r3, 1;\nHEAD:\nsetp.ge.u32 %p2, %r3, "
       "%r1;\n@%p2 bra END;\n" +
       std::string(kGuarded) + "bra.uni NEXT;\nEND:\nret;\n");
@@ -208,7 +210,7 @@ TEST_CASE(
 
 TEST_CASE("a test whose operands are others by the branch is kept in the first loop as well") {
   const auto tests = [](const std::string& body, const std::string& test) {
-    const Made result = split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + body);
+    const SplitResult result = split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + body);
     CHECK(result.reasons == "split");
     CHECK(count_of(result.text, "sub") == 0);
     return count_of(result.text, test);

@@ -6,7 +6,7 @@ using namespace ptxgen;
 using namespace ptxgen::loop_split_cases;
 
 TEST_CASE("a guarded store in a loop: the text before and after") {
-  const Made result = split(over_n(kGuarded));
+  const SplitResult result = split(over_n(kGuarded));
   CHECK(result.reasons == "split");
   CHECK(
       result.messages ==
@@ -36,7 +36,7 @@ END:
 }
 
 TEST_CASE("a comparison of something else than the loop's variable") {
-  const Made result =
+  const SplitResult result =
       split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
                    "st.global.u32 [%rd1], %r3;\n"));
   CHECK(result.reasons == "not-an-induction-variable");
@@ -46,7 +46,7 @@ TEST_CASE("a comparison of something else than the loop's variable") {
 }
 
 TEST_CASE("a bound that the loop computes") {
-  const Made result =
+  const SplitResult result =
       split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r3, %r5;\n@%p5 "
                    "st.global.u32 [%rd1], %r3;\n"));
   CHECK(result.reasons == "bound-not-invariant");
@@ -56,7 +56,7 @@ TEST_CASE("a bound that the loop computes") {
 
 TEST_CASE("a bound that is carried around the loop") {
   // It has no writer in the text of the loop's body that is before its use.
-  const Made result = split(over_n(
+  const SplitResult result = split(over_n(
       "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.u32 %r2, %r2, %r2;\n"));
   CHECK(result.reasons == "bound-not-invariant");
 }
@@ -66,22 +66,24 @@ TEST_CASE("each ordering, signed and unsigned, on either side") {
     for (const char* word : {"lt", "le", "gt", "ge"}) {
       for (const char* sides : {"%r3, %r2", "%r2, %r3"}) {
         CAPTURE(type, word, sides);
-        const Made result = split(over_n("setp." + std::string(word) + "." + type + " %p5, " +
-                                             sides + ";\n@%p5 st.global.u32 [%rd1], %r3;\n",
-                                         type));
+        const SplitResult result =
+            split(over_n("setp." + std::string(word) + "." + type + " %p5, " + sides +
+                             ";\n@%p5 st.global.u32 [%rd1], %r3;\n",
+                         type));
         CHECK(result.reasons == "split");
         CHECK(count_of(result.text, "%p5") == 0);
       }
     }
   }
-  const Made other = split(over_n("setp.lo.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  const SplitResult other =
+      split(over_n("setp.lo.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(other.reasons == "split");
 }
 
 TEST_CASE("equality is refused") {
   for (const char* word : {"eq", "ne"}) {
-    const Made result = split(over_n("setp." + std::string(word) +
-                                     ".u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+    const SplitResult result = split(over_n(
+        "setp." + std::string(word) + ".u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
     CHECK(result.reasons == "equality-comparison");
     CHECK(result.messages == "'%r3 " + std::string(word) +
                                  " %r2' changes twice while the loop runs: only <, <=, > and >= "
@@ -90,7 +92,7 @@ TEST_CASE("equality is refused") {
 }
 
 TEST_CASE("an unsigned comparison in a signed loop") {
-  const Made result = split(over_n(kGuarded, "s32"));
+  const SplitResult result = split(over_n(kGuarded, "s32"));
   CHECK(result.reasons == "signedness-differs");
   CHECK(result.messages ==
         "'%r3 lt %r2' is an unsigned comparison, the loop test is a signed one: use one type "
@@ -98,7 +100,7 @@ TEST_CASE("an unsigned comparison in a signed loop") {
 }
 
 TEST_CASE("any other reader of the predicate gets a constant") {
-  const Made result = split(over_n(
+  const SplitResult result = split(over_n(
       "setp.lt.u32 %p5, %r3, %r2;\nselp.u32 %r6, 3, 4, %p5;\n@%p5 st.global.u32 [%rd1], %r6;\n"));
   CHECK(result.reasons == "split");
   CHECK(count_of(result.text, "mov.pred %p5, -1;") == 1);
@@ -107,7 +109,7 @@ TEST_CASE("any other reader of the predicate gets a constant") {
 }
 
 TEST_CASE("a predicate that is negated and copied on its way") {
-  const Made result =
+  const SplitResult result =
       split(over_n("setp.lt.u32 %p5, %r3, %r2;\nnot.pred %p6, %p5;\nmov.pred %p7, %p6;\n"
                    "@!%p7 st.global.u32 [%rd1], %r3;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
   CHECK(result.reasons == "split");
@@ -117,7 +119,7 @@ TEST_CASE("a predicate that is negated and copied on its way") {
 }
 
 TEST_CASE("the second predicate of a comparison is its opposite") {
-  const Made result = split(
+  const SplitResult result = split(
       over_n("setp.lt.u32 %p5|%p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1], %r3;\n@!%p5 st.global.u32 "
              "[%rd1+4], %r3;\n"));
   CHECK(result.reasons == "split");
@@ -126,7 +128,7 @@ TEST_CASE("the second predicate of a comparison is its opposite") {
 }
 
 TEST_CASE("a condition in another one, or in an inner loop, is decided where it is") {
-  const Made nested = split(over_n(R"(
+  const SplitResult nested = split(over_n(R"(
   ld.shared.u32 %r5, [tile];
   setp.eq.u32 %p6, %r5, 0;
   @%p6 bra SKIP;
@@ -137,7 +139,7 @@ SKIP:
 )"));
   CHECK(nested.reasons == "split not-an-induction-variable");
   CHECK(count_of(nested.text, "st.global") == 1);
-  const Made looping = split(over_n(R"(
+  const SplitResult looping = split(over_n(R"(
   setp.lt.u32 %p5, %r3, %r2;
 AGAIN:
   ld.shared.u32 %r5, [tile];
@@ -153,7 +155,7 @@ SKIP:
 }
 
 TEST_CASE("a loop inside tests the outer variable: the outer loop is split") {
-  const Made result = split(over_n(R"(
+  const SplitResult result = split(over_n(R"(
   mov.u32 %r7, 0;
 AGAIN:
   setp.lt.u32 %p5, %r3, %r2;
@@ -167,7 +169,8 @@ AGAIN:
 }
 
 TEST_CASE("a condition that never changes takes no second loop") {
-  const Made low = split(over_n("setp.ge.u32 %p5, %r3, 0;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  const SplitResult low =
+      split(over_n("setp.ge.u32 %p5, %r3, 0;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(low.reasons == "decided");
   CHECK(low.messages ==
         "the loop at line 18 never changes the outcome: the condition always holds\n");
@@ -189,7 +192,7 @@ TEST_CASE("a condition that never changes takes no second loop") {
 }
 
 TEST_CASE("a variable that may wrap around is refused") {
-  const Made unchecked = split(
+  const SplitResult unchecked = split(
       "mov.u32 %r3, %r2;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 st.global.u32 [%rd1], %r3;\n"
       "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(unchecked.reasons == "may-wrap");
@@ -197,18 +200,18 @@ TEST_CASE("a variable that may wrap around is refused") {
         "%r3 may wrap around while the loop runs, and '%r3 lt 9' may then change more than once: "
         "enter the loop only if its first value is within the bound, and test before the step is "
         "added if the step is not 1\n");
-  const Made clamped =
+  const SplitResult clamped =
       split("min.u32 %r1, %r1, 1000;\nTOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(clamped.reasons == "split");
-  const Made not_equal = split(
+  const SplitResult not_equal = split(
       "mov.u32 %r3, %r2;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 st.global.u32 [%rd1], "
       "%r3;\nadd.s32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(not_equal.reasons == "may-wrap");
 }
 
 TEST_CASE("a step other than 1 and a bound near which the variable wraps: a guard on the bound") {
-  const Made result =
+  const SplitResult result =
       split("TOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
   CHECK(result.reasons == "guarded split beyond-guard");
@@ -258,7 +261,7 @@ TEST_CASE("guards of every relation, direction, sign and width") {
       const bool down = word[0] == 'g';
       CAPTURE(word, type);
       const std::string w(word), t(type);
-      const Made result =
+      const SplitResult result =
           split("setp." + std::string(down ? "le." : "ge.") + t +
                 " %p1, %r2, %r1;\n@%p1 bra END;\nmov.u32 %r3, %r2;\nTOP:\nsetp.lt." + t +
                 " %p5, %r3, 99;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, " + "%r3, " +
@@ -270,7 +273,7 @@ TEST_CASE("guards of every relation, direction, sign and width") {
 }
 
 TEST_CASE("a guard on the bound does not keep a sum with the variable from wrapping") {
-  const Made result = split(
+  const SplitResult result = split(
       "TOP:\nadd.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
       "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(result.reasons == "may-wrap");
@@ -297,9 +300,9 @@ TEST_CASE("the loop beside its guarded copy counts for the growth limit") {
 }
 
 TEST_CASE("a step that is no constant, in a form that does not keep it in bounds") {
-  const Made result = split("TOP:\n" + std::string(kGuarded) +
-                            "add.s32 %r3, %r3, %r2;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
-                            "TOP;\nret;\n");
+  const SplitResult result = split("TOP:\n" + std::string(kGuarded) +
+                                   "add.s32 %r3, %r3, %r2;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
+                                   "TOP;\nret;\n");
   CHECK(result.reasons == "step-unknown");
   CHECK(result.messages ==
         "the step of %r3 is not a constant, and its test does not exclude that a step passes the "
@@ -307,19 +310,19 @@ TEST_CASE("a step that is no constant, in a form that does not keep it in bounds
 }
 
 TEST_CASE("the variable plus a constant, where it may pass the end of its type") {
-  const Made result = split(over_n(
+  const SplitResult result = split(over_n(
       "add.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(result.reasons == "may-wrap");
   CHECK(result.messages ==
         "%r5 is the loop's variable plus a constant, and may pass the end of its type: compare the "
         "variable itself\n");
-  const Made next = split(over_n(
+  const SplitResult next = split(over_n(
       "add.s32 %r5, %r3, 1;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(next.reasons == "split");
 }
 
 TEST_CASE("the variable plus a number that all threads agree on") {
-  const Made result = split(over_n(
+  const SplitResult result = split(over_n(
       "add.s32 %r5, %r3, %r1;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(result.reasons == "may-wrap");
   CHECK(result.messages ==
@@ -333,26 +336,27 @@ TEST_CASE("a condition that depends on the thread is refused") {
       "'%r5 lt %r2' depends on the thread: the threads of a warp would leave the first of two "
       "loops at different iterations; compare what all threads agree on, and leave the rest to a "
       "predicate\n";
-  const Made sum = split("mov.u32 %r4, %tid.x;\n" +
-                         over_n("add.s32 %r5, %r3, %r4;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
-                                "st.global.u32 [%rd1], %r3;\n"));
+  const SplitResult sum = split("mov.u32 %r4, %tid.x;\n" +
+                                over_n("add.s32 %r5, %r3, %r4;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
+                                       "st.global.u32 [%rd1], %r3;\n"));
   CHECK(sum.reasons == "lane-dependent");
   CHECK(sum.messages == depends);
-  const Made bound = split("mov.u32 %r4, %tid.x;\n" +
-                           over_n("setp.lt.u32 %p5, %r3, %r4;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  const SplitResult bound =
+      split("mov.u32 %r4, %tid.x;\n" +
+            over_n("setp.lt.u32 %p5, %r3, %r4;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
   CHECK(bound.reasons == "lane-dependent");
 }
 
 TEST_CASE("a barrier in the body: the whole block must agree") {
   const std::string body = std::string(kGuarded) + "bar.sync 0;\n";
-  const Made uniform = split(over_n(body));
+  const SplitResult uniform = split(over_n(body));
   CHECK(uniform.reasons == "split");
   CHECK(count_of(uniform.text, "bar.sync") == 2);
   // The lanes of a warp agree, warps may not.
   const std::string warps =
       "mov.u32 %r4, %tid.x;\nmov.u32 %r5, 0;\nsetp.lt.u32 %p6, %r4, 7;\n"
       "vote.sync.ballot.b32 %r2, %p6, -1;\n";
-  const Made divergent = split(warps + over_n(body));
+  const SplitResult divergent = split(warps + over_n(body));
   CHECK(divergent.reasons == "lane-dependent");
   CHECK(divergent.messages ==
         "the loop contains a barrier, and its threads may disagree about '%r3 lt %r2': "
@@ -363,9 +367,10 @@ TEST_CASE("a barrier in the body: the whole block must agree") {
 }
 
 TEST_CASE("a guarded comparison is refused") {
-  const Made result = split("setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 7;\n" +
-                            over_n("@%p6 setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], "
-                                   "%r3;\n"));
+  const SplitResult result =
+      split("setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 7;\n" +
+            over_n("@%p6 setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], "
+                   "%r3;\n"));
   CHECK(result.reasons == "predicated-compare");
   CHECK(result.messages ==
         "the comparison is guarded, so its predicate may be older than the iteration: compare "
@@ -374,7 +379,7 @@ TEST_CASE("a guarded comparison is refused") {
 }
 
 TEST_CASE("a loop without a test of its variable is refused") {
-  const Made result =
+  const SplitResult result =
       split("TOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p2, %r5, "
             "0;\n@%p2 bra TOP;\nret;\n");
@@ -386,23 +391,25 @@ TEST_CASE("a loop without a test of its variable is refused") {
 
 TEST_CASE("a test that goes on beyond a number is no bound, and another one may be") {
   const std::string ask = "TOP:\n" + std::string(kGuarded) + "add.s32 %r3, %r3, 1;\n";
-  const Made alone = split(ask + "setp.gt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  const SplitResult alone = split(ask + "setp.gt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(alone.reasons == "no-test");
-  const Made both = split("ld.shared.u32 %r7, [tile];\n" + ask +
-                          "setp.lt.u32 %p6, %r3, %r7;\n@%p6 bra END;\nsetp.lt.u32 %p2, %r3, "
-                          "%r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+  const SplitResult both = split("ld.shared.u32 %r7, [tile];\n" + ask +
+                                 "setp.lt.u32 %p6, %r3, %r7;\n@%p6 bra END;\nsetp.lt.u32 %p2, %r3, "
+                                 "%r1;\n@%p2 bra TOP;\nEND:\nret;\n");
   CHECK(both.reasons == "split");
 }
 
 TEST_CASE("a test that some iterations skip, or of another variable, is no bound") {
-  const Made passed_by = split("TOP:\n" + std::string(kGuarded) +
-                               "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.eq.u32 "
-                               "%p6, %r5, 0;\n@%p6 bra TOP;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
-                               "TOP;\nret;\n");
+  const SplitResult passed_by =
+      split("TOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.eq.u32 "
+            "%p6, %r5, 0;\n@%p6 bra TOP;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
+            "TOP;\nret;\n");
   CHECK(passed_by.reasons == "no-test not-an-induction-variable");
-  const Made other = split("mov.u32 %r7, 0;\nTOP:\n" + std::string(kGuarded) +
-                           "add.s32 %r3, %r3, 1;\nadd.s32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, "
-                           "%r1;\n@%p2 bra TOP;\nret;\n");
+  const SplitResult other =
+      split("mov.u32 %r7, 0;\nTOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 1;\nadd.s32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, "
+            "%r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(other.reasons == "no-test");
 }
 
@@ -418,22 +425,23 @@ TEST_CASE("a guard of the other sign says nothing about the loop") {
 }
 
 TEST_CASE("a loop that others ask about, and one with a second way out") {
-  const Made asked =
+  const SplitResult asked =
       split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 st.global.u32 "
             "[%rd1+4], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
   // The first loop has a test of its own; there the old one is a condition like any other.
   CHECK(asked.reasons == "split loop-test split");
   CHECK(count_of(asked.text, "[%rd1+4]") == 2);
-  const Made left = split(over_n(std::string(kGuarded) +
-                                 "ld.shared.u32 %r5, [tile];\nsetp.eq.u32 %p6, %r5, 0;\n@%p6 bra "
-                                 "END;\n"));
+  const SplitResult left =
+      split(over_n(std::string(kGuarded) +
+                   "ld.shared.u32 %r5, [tile];\nsetp.eq.u32 %p6, %r5, 0;\n@%p6 bra "
+                   "END;\n"));
   CHECK(left.reasons == "split");
   CHECK(count_of(left.text, "@%p6 bra END;") == 2);
 }
 
 TEST_CASE("conditions of an outer and an inner loop, the inner one first") {
-  const Made result = split(over_n(std::string(kGuarded) + R"(
+  const SplitResult result = split(over_n(std::string(kGuarded) + R"(
   mov.u32 %r7, 0;
 AGAIN:
   setp.lt.u32 %p6, %r7, %r2;
@@ -449,7 +457,7 @@ AGAIN:
 }
 
 TEST_CASE("a comparison that the loop goes on by as well is refused") {
-  const Made result = split(
+  const SplitResult result = split(
       "setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, "
       "%r3, %r1;\n@%p2 st.global.u32 [%rd1], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
   CHECK(result.reasons == "loop-test");
@@ -459,7 +467,7 @@ TEST_CASE("a comparison that the loop goes on by as well is refused") {
 }
 
 TEST_CASE("a loop with two entries is refused") {
-  const Made result = split(
+  const SplitResult result = split(
       "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra MIDDLE;\nTOP:\nadd.s32 %r3, %r3, "
       "1;\nMIDDLE:\n" +
       std::string(kGuarded) + "setp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
@@ -470,9 +478,9 @@ TEST_CASE("a loop with two entries is refused") {
 }
 
 TEST_CASE("what cannot be written twice") {
-  const Made unknown = split(over_n(std::string(kGuarded) + "frobnicate.u32 %r9, %r8;\n"));
+  const SplitResult unknown = split(over_n(std::string(kGuarded) + "frobnicate.u32 %r9, %r8;\n"));
   CHECK(unknown.reasons == "uniformity-unknown");
-  const Made braces = split(
+  const SplitResult braces = split(
       "setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n{\n.reg .pred q;\nsetp.lt.u32 q, %r3, "
       "%r2;\n@q st.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 "
       "bra TOP;\n}\nEND:\nret;\n");
@@ -480,13 +488,13 @@ TEST_CASE("what cannot be written twice") {
   CHECK(braces.messages ==
         "braces around a part of the loop only, or in pieces of it, keep registers from being "
         "named in a second copy: open and close braces within one iteration\n");
-  const Made memory = split(
+  const SplitResult memory = split(
       over_n(std::string(kGuarded) + "{\n.shared .b32 own[4];\nst.shared.u32 [own], %r3;\n}\n"));
   CHECK(memory.reasons == "declares-memory");
   CHECK(memory.messages ==
         "the loop declares a variable in memory, of which there would be two: declare it before "
         "the loop\n");
-  const Made table =
+  const SplitResult table =
       split("TABLE: .branchtargets TOP, END;\nTOP:\n" + std::string(kGuarded) +
             "setp.lt.u32 %p2, %r3, %r1;\nadd.s32 %r3, %r3, 1;\n@!%p2 bra END;\nmov.u32 "
             "%r8, 0;\nbrx.idx %r8, TABLE;\nEND:\nret;\n");
@@ -495,7 +503,7 @@ TEST_CASE("what cannot be written twice") {
 }
 
 TEST_CASE("braces, calls and tables inside an iteration are written twice under new names") {
-  const Made result = split(over_n(std::string(kGuarded) + R"({
+  const SplitResult result = split(over_n(std::string(kGuarded) + R"({
   .reg .b32 t;
   .param .b32 x;
   .param .b32 y;
@@ -518,7 +526,7 @@ ODD:
 }
 
 TEST_CASE("two comparisons of the same numbers are one condition") {
-  const Made result = split(over_n(
+  const SplitResult result = split(over_n(
       std::string(kGuarded) + "setp.ge.u32 %p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
   CHECK(result.reasons == "split");
   CHECK(count_of(result.text, "st.global") == 2);
@@ -537,11 +545,11 @@ TEST_CASE("several conditions are split one after the other, as far as the funct
     }
     return text + over_n(body);
   };
-  const Made two = split(conditions(2));
+  const SplitResult two = split(conditions(2));
   CHECK(two.reasons == "split split split");
   CHECK(count_of(two.text, "add.s32 %r3") == 4);
   CHECK(count_of(two.text, "%p5") == 0);
-  const Made three = split(conditions(3));
+  const SplitResult three = split(conditions(3));
   CHECK(three.reasons == "growth-limit growth-limit growth-limit");
   CHECK(three.messages.substr(0, three.messages.find('\n')) ==
         "the 3 conditions of this loop nest would copy its inner statements 8 times, the limit is "
@@ -623,7 +631,7 @@ TEST_CASE("loops of the builder, whatever their step") {
       const auto m = k.param<u32>("m");
       k.for_(
           0, n, step, [&](Value<u32> i) { k.if_(i < m, [&] { k.st(y + i, i); }); }, Unroll{unroll});
-      const Made result = split(k.build().module());
+      const SplitResult result = split(k.build().module());
       CAPTURE(unroll, step, result.messages);
       if (unroll == 1) CHECK(result.reasons == "split");
     }

@@ -80,9 +80,9 @@ ThreadValueClasses::ThreadValueClasses(analysis::Facts& facts, const analysis::A
       threads_(forms_.threads()) {}
 
 const ThreadClasses& ThreadValueClasses::of(std::uint32_t statement, std::uint32_t operand) {
-  const auto [at, result] = classes_.try_emplace({statement, operand});
+  const auto [at, inserted] = classes_.try_emplace({statement, operand});
   ThreadClasses& classes = at->second;
-  if (!result) return classes;
+  if (!inserted) return classes;
   const Function& function = facts_.function();
   const Operand& value = function.operands_of(function.body[statement])[operand];
   std::vector<std::uint32_t> versions;

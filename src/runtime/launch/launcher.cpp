@@ -226,11 +226,11 @@ Function Launcher::load(std::string_view ptx, std::string_view entry, std::strin
 void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
                               PrepareProgress progress) const {
   if (on_host) return;  // there is nothing to build
-  struct Made {
+  struct Choice {
     const Pipeline* pipeline;
     Launchable what;
   };
-  std::vector<Made> result;
+  std::vector<Choice> result;
   for (const PrepareRequest& request : kernels) {
     const void* const spec = request.spec;
     if (request.kernel->family == nullptr) {
@@ -245,11 +245,11 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
     }
   }
   const auto make = [](const void* object) {
-    const Made& one = *static_cast<const Made*>(object);
+    const Choice& one = *static_cast<const Choice*>(object);
     return one.pipeline->from_described(*one.what.kernel, one.what.spec);
   };
   std::vector<ModuleCache::Request> requests;
-  for (const Made& one : result) requests.push_back({one.what.key.key, {make, &one}});
+  for (const Choice& one : result) requests.push_back({one.what.key.key, {make, &one}});
   cache.prepare(requests, options.module, progress);
 }
 

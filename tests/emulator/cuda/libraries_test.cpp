@@ -118,7 +118,7 @@ TEST_CASE("cuda: libcu++ atomics, barriers, pipelines, semaphores") {
                done = run.input(std::vector<std::int32_t>(1));
     run.launch("std_semaphore", {2}, {64}, in_use, at_once, done);
     run.check_true(run.read(at_once)[0] >= 1 && run.read(at_once)[0] <= 6,
-                   "at maximum three of a block hold the semaphore");
+                   "at most three of a block hold the semaphore");
     run.check_equal(done, {128});
 
     const auto parts = run.dice.floats(64, 0.5f, 2.0f);
